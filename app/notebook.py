@@ -20,7 +20,7 @@ from app.pairs import compute as of_pairs
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError
 
-NEIGHBOURS = {"t-SNE": 30, "UMAP": 15, "PCA": None}  # number of neighbours of each method, as in the app
+NEIGHBOURS = {"t-SNE": 30, "UMAP": 15, "PCA": 15}  # number of neighbours of each method, as in the app
 
 
 class Maps(anywidget.AnyWidget):
@@ -71,9 +71,7 @@ def maps(
     loaded, langs = model_of(encoder), list(sentences)
     table = rows.translations(list(zip(*sentences.values(), strict=True)), langs)
     own = {f"{OWN_COLUMN}{name}": list(values) * len(langs) for name, values in columns.items()}
-    neighbours = NEIGHBOURS[method]
-    chosen = geometry.Method(method, neighbours) if neighbours else geometry.Method(method)
-    fitted = spaces.spaces(loaded, table.assign(**own), chosen)
+    fitted = spaces.spaces(loaded, table.assign(**own), geometry.Method(method, NEIGHBOURS[method]))
     colour = f"{OWN_COLUMN}{colour}" if colour in columns else colour
     styles = [name for name in rows.STYLES if name in rows.colours(langs)]
     fitted = spaces.with_columns(fitted, {colour, *styles, *own})

@@ -18,10 +18,8 @@ MARK_ORDER = ("full stop", "exclamation", "question", "ellipsis", "other", "none
 AXIS = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "title": None}
 LAYOUT = {
     "margin": {"l": 4, "r": 4, "t": 28, "b": 56},
-    "dragmode": "lasso",
     "paper_bgcolor": "rgba(0, 0, 0, 0)",  # transparent, so that the page's background shows through
     "plot_bgcolor": display.GROUND,
-    "uirevision": "map",
     "hoverlabel": {"align": "left"},
     "legend": {
         "orientation": "h", "y": -0.01, "yanchor": "top", "x": 0, "itemsizing": "constant", "entrywidth": 0.32,
@@ -56,7 +54,7 @@ def latent_map(
     theme: str = "light",
     height: int = 520,
 ) -> go.Figure:
-    """Draw maps under their titles, one above the other. With `side_by_side`, the first is to the left of the others.
+    """Draw maps under their titles, one above the other, or `side_by_side`.
 
     Args:
         panels: Title -> table of points: id, lang, text, translation, own, x, y, the column `colour`; pair for lines.
@@ -93,19 +91,10 @@ def latent_map(
 
 def panes(titles: Sequence[str], side_by_side: bool) -> tuple[go.Figure, list[tuple[int, int]]]:
     """Return an empty figure whose panes have these titles on the left, and the (row, column) of each pane."""
-    if side_by_side and len(titles) > 1:
-        others = len(titles) - 1
-        specs: list[list[dict | None]] = [[{"rowspan": others}, {}], *([None, {}] for _ in range(others - 1))]
-        figure = make_subplots(
-            others, 2, specs=specs, subplot_titles=titles, vertical_spacing=0.18 / others, horizontal_spacing=0.04
-        )
-        places = [(1, 1), *((row, 2) for row in range(1, others + 1))]
-    else:
-        figure = make_subplots(len(titles), 1, subplot_titles=titles, vertical_spacing=0.18 / len(titles))
-        places = [(row, 1) for row in range(1, len(titles) + 1)]
-    # plotly adds no annotation for an empty title
-    titled = [place for title, place in zip(titles, places, strict=True) if title]
-    for title, (row, col) in zip(figure.layout.annotations, titled, strict=True):
+    places = [(1, at) if side_by_side else (at, 1) for at in range(1, len(titles) + 1)]
+    spacing = {"vertical_spacing": 0.18 / len(titles), "horizontal_spacing": 0.04}
+    figure = make_subplots(*places[-1], subplot_titles=titles, **spacing)
+    for title, (row, col) in zip(figure.layout.annotations, places, strict=True):
         title.update(x=figure.get_subplot(row, col).xaxis.domain[0], xanchor="left")
     return figure, places
 
@@ -141,8 +130,7 @@ def panel(table: pd.DataFrame, style: Style) -> Iterator[go.Scatter | go.Scatter
             if not value:
                 trace.marker.update(color=group[style.colour], coloraxis="coloraxis")
             else:
-                trace.update(name=plain(label), legendgroup=value)
-                trace.marker.color = shade
+                trace.update(name=plain(label), legendgroup=value, marker_color=shade)
             yield trace
 
 

@@ -34,6 +34,9 @@ def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words
     two_models: list[str], opened: Open
 ) -> None:
     app = opened("pairs")
+    named = [part.value for part in app.markdown if part.value.startswith("**")][:2]
+    assert named == [f"**{verbatim(name)}**" for name in two_models]  # both measure the user's pair
+    assert [metric.label for metric in app.metric].count("Semantic latent") == 2
     *_, ranked, left_words, right_words = (table.value for table in app.dataframe)  # words of the user's pair
     of_words = left_words, right_words
     columns = list(zip(*example_sentences(("en", "fr"))[: models.MAX_PAIRS], strict=True))
@@ -60,10 +63,3 @@ def test_translations_found_are_those_that_the_vectors_find(two_models: list[str
     nearest = cosine_similarity(*vectors).argmax(1)
     share = 100 * np.mean([right[at] == right[row] for row, at in enumerate(nearest)])
     assert float(table.loc[two_models[0], "Score"].split()[0]) == pytest.approx(share, abs=1.0)
-
-
-def test_both_models_measure_the_users_pair(two_models: list[str], opened: Open) -> None:
-    app = opened("pairs")
-    named = [part.value for part in app.markdown if part.value.startswith("**")][:2]
-    assert named == [f"**{verbatim(name)}**" for name in two_models]
-    assert [metric.label for metric in app.metric].count("Semantic latent") == 2

@@ -198,7 +198,7 @@ def test_two_sentences_have_the_librarys_cosines_and_a_place_among_random_pairs(
     assert any("Nearer than {} in meaning, than {} in style.".format(*below) in part.value for part in app.markdown)
 
 
-def test_correlations_are_pearsons_with_an_interval_around_them() -> None:
+def test_correlations_are_pearsons_and_the_worst_misjudged_pair_is_the_farthest_from_people() -> None:
     rng = np.random.default_rng(0)
     gold, noise = rng.uniform(0, 5, 60), rng.normal(0, 0.4, 60)
     texts = [f"number {at}" for at in range(60)]
@@ -214,6 +214,10 @@ def test_correlations_are_pearsons_with_an_interval_around_them() -> None:
         assert (row["low"] / 100, row["high"] / 100) == pytest.approx((low, high), abs=0.1)
     second = scores.loc["Language latent"]
     assert second["difference"] == pytest.approx(second["value"] - scores["value"].iloc[0])
+    gold = np.array([0.0, 1, 2, 3, 4, 5, 5, 0])
+    cosine = np.where(gold == 3, -1.0, gold / 5)
+    wrong = compute.misjudged(pd.DataFrame({GOLD: gold, "semantic": cosine}))
+    assert wrong.abs().idxmax() == 3 and wrong[3] < 0
 
 
 def test_a_file_with_scores_is_judged_and_its_markup_stays_text(opened: Open) -> None:
@@ -227,11 +231,3 @@ def test_a_file_with_scores_is_judged_and_its_markup_stays_text(opened: Open) ->
     scores, worst = (table.value for table in app.table[-2:])
     assert len(scores) == 2
     assert len(worst) == 10 and all("\\<img" in text for text in worst["Left"])
-
-
-def test_the_worst_misjudged_is_the_pair_farthest_from_people() -> None:
-    gold = np.array([0.0, 1, 2, 3, 4, 5, 5, 0])
-    cosine = gold / 5
-    cosine[3] = -1.0
-    wrong = compute.misjudged(pd.DataFrame({GOLD: gold, "semantic": cosine}))
-    assert wrong.abs().idxmax() == 3 and wrong[3] < 0

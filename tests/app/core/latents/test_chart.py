@@ -33,17 +33,13 @@ def ids(trace: go.Scatter) -> list[str]:
 
 
 @pytest.mark.parametrize("colour", rows.COLOURS)
-def test_every_row_is_drawn_once_at_its_place(table: pd.DataFrame, colour: str) -> None:
+def test_every_row_is_drawn_once_at_its_place_with_its_languages_symbol(table: pd.DataFrame, colour: str) -> None:
     traces = markers(chart.latent_map({"Semantic": table}, colour, LANGS))
     drawn = {row: (x, y) for trace in traces for row, x, y in zip(ids(trace), trace.x, trace.y, strict=True)}
     assert Counter(row for trace in traces for row in ids(trace)) == Counter(table["id"])
     assert drawn == {row.id: (row.x, row.y) for row in table.itertuples()}
-
-
-@pytest.mark.parametrize("colour", rows.COLOURS)
-def test_languages_have_symbols_and_the_users_rows_are_stars(table: pd.DataFrame, colour: str) -> None:
     symbols: dict[str, set[str]] = {}
-    for trace in markers(chart.latent_map({"Semantic": table}, colour, LANGS)):
+    for trace in traces:
         for row in ids(trace):
             symbols.setdefault(row[:2], set()).add(trace.marker.symbol)
     assert symbols == {"en": {"circle"}, "fr": {"diamond"}, "ow": {"star-diamond"}}
@@ -51,16 +47,16 @@ def test_languages_have_symbols_and_the_users_rows_are_stars(table: pd.DataFrame
 
 def test_the_chosen_rows_and_no_others_stand_out(table: pd.DataFrame) -> None:
     chosen = {"en1", "fr4", "own0"}
-    traces = markers(chart.latent_map({"": table}, "mark", LANGS, chosen=chosen))
+    traces = markers(chart.latent_map({"Map": table}, "mark", LANGS, chosen=chosen))
     assert {ids(trace)[at] for trace in traces for at in trace.selectedpoints} == chosen
     assert all(trace.selectedpoints is not None for trace in traces)  # traces without selected points are faded, too
-    assert all(trace.selectedpoints is None for trace in markers(chart.latent_map({"": table}, "mark", LANGS)))
+    assert all(trace.selectedpoints is None for trace in markers(chart.latent_map({"Map": table}, "mark", LANGS)))
 
 
 def test_hover_text_is_plain_and_short(table: pd.DataFrame) -> None:
     text = chart.hover("<img src=x onerror=alert(1)> & " + "long " * 200, "<i>", "en")
     assert "<img" not in text and "&lt;img src=x" in text and "&amp;" in text and "<i>&lt;i&gt;</i>" in text
     assert text.count("<br>") <= 12
-    drawn = [shown for trace in markers(chart.latent_map({"": table}, "lang", LANGS)) for shown in trace.text]
+    drawn = [shown for trace in markers(chart.latent_map({"Map": table}, "lang", LANGS)) for shown in trace.text]
     assert sum("&lt;b&gt;Bold&lt;/b&gt; &amp;amp;" in shown for shown in drawn) == 1
     assert not any("<a " in shown for shown in drawn)

@@ -289,8 +289,6 @@ def provenance(results: pd.DataFrame) -> str:
     """Describe the source of results in a caption: models, data, numbers of sentences and seeds."""
     trainings = dict.fromkeys(results[["model", "fingerprint"]].itertuples(index=False, name=None))
     models = [f"{model} (fingerprint {name[:8]})" for model, name in trainings]
-    if len(models) > 1:  # models are numbered in the order of the figures
-        models = [f"{number} {model}" for number, model in enumerate(models, 1)]
     data = dict.fromkeys(source for sources in results["data"] for source in sources.split(", "))
     counts = [map(int, re.findall(r"\d+", run.replace(",", ""))) for run in results["run"].unique()]
     trained, tested, seeds = (

@@ -184,13 +184,13 @@ def placed(
 
 
 def in_order(results: pd.DataFrame) -> pd.DataFrame:
-    """Sort results by the new column `group` (this session's first), by the task's mean difference, by difference."""
+    """Sort results by the new column `group` (this session's first), then by mean differences of task and language."""
     names = [RUN_HERE, *TASK_GROUPS, OTHER_TASKS]
     groups = [RUN_HERE if row.live else task_group(row.task) for row in results.itertuples()]
-    means = results.groupby("task")["lead"].transform("mean")
-    results = results.assign(group=groups, place=[names.index(group) for group in groups], mean=means)
+    mean, of_lang = (results.groupby(keys)["lead"].transform("mean") for keys in ("task", ["task", "lang"]))
+    results = results.assign(group=groups, place=[names.index(group) for group in groups], mean=mean, of_lang=of_lang)
     live, stored = results[results["place"] == 0], results[results["place"] > 0]
-    order = {"place": True, "mean": False, "task": True, "lead": False}
+    order = {"place": True, "mean": False, "task": True, "of_lang": False, "lang": True}
     return pd.concat([live, stored.sort_values([*order], ascending=[*order.values()], kind="stable")])
 
 

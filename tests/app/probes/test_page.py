@@ -142,12 +142,15 @@ def test_dots_stand_at_their_numbers_with_their_intervals() -> None:
 
 def test_lines_are_grouped_and_sorted_by_the_lead_of_the_semantic_latent() -> None:
     leads = {"length": -0.3, "punct-num": -0.3, "mine": 0.9, "tense": -0.3, "subj-num": 0.2}
-    rows = [{"task": task, "lead": lead, "live": False} for task, lead in leads.items()]
-    lines = chart.in_order(pd.DataFrame([*rows, {"task": "length", "lead": 0.1, "live": True}]))
+    rows = [{"task": task, "lang": "en", "lead": lead, "live": False} for task, lead in leads.items()]
+    lines = chart.in_order(pd.DataFrame([*rows, {"task": "length", "lang": "en", "lead": 0.1, "live": True}]))
     assert list(zip(lines["group"], lines["task"], strict=True)) == [
         (chart.RUN_HERE, "length"), ("Meaning", "subj-num"), ("Meaning", "tense"), ("Surface", "length"),
         ("Surface", "punct-num"), (results.OTHER_TASKS, "mine"),
     ]  # fmt: skip
+    two = [("fr", "a", 0.3), ("en", "a", 0.1), ("en", "b", 0.5), ("fr", "b", -0.9)]  # models next to each other
+    lines = chart.in_order(pd.DataFrame(two, columns=["lang", "model", "lead"]).assign(task="tense", live=False))
+    assert list(zip(lines["lang"], lines["model"], strict=True)) == [(lang, of) for lang in ("en", "fr") for of in "ab"]
 
 
 def test_differences_have_the_colour_of_their_language_and_the_papers_beside() -> None:

@@ -50,6 +50,7 @@ class Loaded:
     log: list[dict[str, Any]]  # the rows of its training log; empty for encoders from other libraries
     device: str  # a sentence that says where the model runs
     spec: str = ""  # the model's name for `open_encoder`; it may contain a path, so it is only shown as help
+    held_out: Mapping[Any, np.ndarray] = field(default_factory=dict)  # text -> its rows on which no split was fitted
 
     @property
     def bgt(self) -> Any:

@@ -39,6 +39,8 @@ class Choice:
 
     text: ParallelText
     colour: str  # the column for colours: a key of rows.COLOURS, or a column of the user
+    table: pd.DataFrame  # the rows of the text
+    unseen: bool  # whether they are only those on which a split was not fitted
     count: int  # maximum number of rows of the text
     method: geometry.Method
     lines: list[str]  # the lines to draw on the maps: "translations", "density"
@@ -90,7 +92,7 @@ def corpus_of(loaded: state.Loaded, choice: Choice) -> pd.DataFrame | None:
     if st.session_state.setdefault("chosen_of", shown) != shown:  # a selection does not apply to a new set of sentences
         selection.forget()
         st.session_state["chosen_of"] = shown
-    corpus = everything = inventory.sentences(choice.text, choice.count)
+    corpus = everything = choice.table
     alone = selection.ALONE
     if alone not in st.session_state:
         st.session_state[alone] = in_ranges(st.query_params.get(alone, ""), corpus["id"].tolist())
@@ -108,6 +110,11 @@ def corpus_of(loaded: state.Loaded, choice: Choice) -> pd.DataFrame | None:
             st.caption(f"Mapped alone: {count:,} of {len(everything) // len(langs):,} {unit}.")
             st.button("Map all again", on_click=selection.map_alone, args=([],))
     elif count < choice.count:
+    elif choice.unseen:
+        held_out = len(loaded.held_out[choice.text])
+        st.caption(f"Shown: {count:,} of the {held_out:,} held-out pairs, on which the split was not fitted.")
+    elif loaded.held_out or inventory.path_kind(loaded.spec) == "split:":
+        st.caption("The split may have been fitted on some of these pairs.")
         st.caption(f"There are {count:,} {unit}; all are shown.")
     elif choice.text.file or choice.text.table is not None:
         table, file = choice.text.table, choice.text.file
@@ -154,7 +161,11 @@ def choose(loaded: state.Loaded) -> Choice | None:
         with st.popover("More"):
             title = "Translation pairs" if translated else "Sentences at most"
             count = controls.count(title, controls.COUNTS, "pairs", 1, 140)
-            table = inventory.sentences(text, count)
+            held_out = loaded.held_out.get(text, ())
+            unseen = len(held_out) >= selection.LEAST and st.toggle("Held-out pairs only", True, key="unseen", **BOUND)
+            table = inventory.sentences(text, controls.COUNTS[-1] if unseen else count)
+            if unseen:
+                table = table[table["pair"].isin(held_out[:: max(1, len(held_out) // count)][:count])]
             colours = [*rows.colours(text.langs), *(name for name in table if name.startswith(rows.OWN_COLUMN))]
             colour = colour_place.selectbox("Colour", colours, format_func=rows.colour_title, key="colour", **BOUND)
             methods = ["PCA", *PROJECTIONS, spaces.CHOSEN_AXES]
@@ -168,7 +179,7 @@ def choose(loaded: state.Loaded) -> Choice | None:
         with st.popover("Add"):
             add_sentences(text.langs)
         compute = st.container(width="content")
-    return Choice(text, colour, count, projection, lines, compute)
+    return Choice(text, table, unseen, colour, count, projection, lines, compute)
 
 
 def choose_projection(name: str, langs: Sequence[str]) -> geometry.Method:

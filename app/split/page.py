@@ -316,7 +316,7 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progre
     for heading, of in ((f"{loaded.title}, before", before), ("After: the shared part", after)):
         x, y = geometry.fit(of, geometry.Method("t-SNE")).xy.T
         maps[plain(heading)] = table.assign(id=table.index, x=x, y=y)
-    new = state.Loaded(title, reader, stored.split.langs, {}, [], device)
+    new = state.Loaded(title, reader, stored.split.langs, {}, [], device, held_out={text: gathered.held_out_rows})
     near = [*zip(sentences[:SHOWN], *(nearest(of, sentences) for of in (before, after)), strict=True)]
     return Made(loaded, stored, new, verdict(split.about["scores"]), maps, near)
 

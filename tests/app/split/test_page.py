@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import bgt_core
+from app.core import state
 from app.core.display import verbatim
 from app.split import page
 from bgt_core.errors import DataError
@@ -21,7 +22,7 @@ Start = Callable[..., None]
 
 @pytest.mark.slow
 def test_a_model_is_split_and_one_of_the_models_afterwards(
-    start: Start, opened: Open, saved: Path, tmp_path: Path
+    start: Start, opened: Open, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start("--model", "baseline:random")
     app = opened("split")
@@ -60,6 +61,13 @@ def test_a_model_is_split_and_one_of_the_models_afterwards(
     assert any(app.subheader[0].value in text.value for text in card.markdown) and not card.info
     found = card.dataframe[0].value.set_index("Of")["of all languages, %"]
     assert found["the semantic latent"] == pytest.approx(100 * scores["shared"]["pool"])
+    monkeypatch.setattr(state, "model", lambda: made.loaded)
+    maps = opened("maps", data="Example sentences (en-fr)")
+    (held_out,) = made.loaded.held_out.values()
+    assert {int(row[2:]) for panel in maps.maps()[0] for row in panel["ids"]} == {*held_out}
+    assert any("held-out pairs, on which the split was not fitted" in caption.value for caption in maps.caption)
+    maps.put(maps.toggle(key="unseen"), False)
+    assert "The split may have been fitted on some of these pairs." in [caption.value for caption in maps.caption]
 
 
 def test_an_encoder_that_cannot_be_opened_is_explained_in_the_words_of_the_page(opened: Open) -> None:

@@ -54,17 +54,17 @@ def link() -> str:
 
 
 def go_to(folder: str, label: str, icon: str = "arrow_forward", **parameters: str) -> None:
-    """Show a link that opens the page in this folder with these URL parameters."""
-    page = st.session_state["pages"][folder]
-    st.page_link(page, label=label, icon=f":material/{icon}:", query_params=parameters or None)
+    """Show a link that opens the page in this folder with these URL parameters, without empty ones."""
+    page, given = st.session_state["pages"][folder], {name: text for name, text in parameters.items() if text}
+    st.page_link(page, label=label, icon=f":material/{icon}:", query_params=given or None)
 
 
 def in_link() -> str:
     """Describe which settings the link to the current view contains."""
     results = bool(st.session_state.get("uploaded") or st.session_state.get("probed"))
     return (
-        f"It contains all settings{', but no results that you uploaded or computed here' * results}. While the app "
-        "runs and keeps your own sentences, files and encoders, anyone with the link sees them, too."
+        f"It contains all settings but zoom and hidden legend entries{', and no results of yours' * results}. While "
+        "the app runs and keeps your own sentences, files and encoders, anyone with the link sees them, too."
     )
 
 

@@ -40,8 +40,6 @@ def chart(name: str, draw: Callable[..., go.Figure], alt: str, **settings: Any) 
     figure = draw(theme=display.current_theme())
     config: dict[str, Any] = {
         "displayModeBar": "on_select" in settings,  # on a phone, the toolbar would always cover the points
-        "displaylogo": False,
-        "scrollZoom": False,
         "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d", "autoScale2d", "select2d"],
         "toImageButtonOptions": {"format": "svg", "filename": name},
     }
@@ -106,8 +104,8 @@ def drawings(name: str, figure: Callable[..., go.Figure], caption: str, page: Ca
     if png or svg:
         drawing = {"name": name, "kind": "png" if png else "svg", "dots": DOTS_PER_INCH, "id": uuid4().hex}
         if page:
-            named, grey = NAMED in parts, COLOURED not in parts
-            drawing |= {"caption": caption * (CAPTIONED in parts), "width": width, "named": named, "grey": grey}
+            drawing |= {"width": width, "named": NAMED in parts, "grey": COLOURED not in parts}
+            drawing["caption"] = textwrap.fill(caption * (CAPTIONED in parts), round(0.82 * width))  # letters in a line
         else:
             drawing["figure"] = paper().to_json()
         _figure(data=drawing, key=f"figure_{name}")  # a new id makes the browser draw and save the figure

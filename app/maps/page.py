@@ -3,6 +3,7 @@
 One JavaScript component draws the maps, another exchanges the selection with the server. A new selection reruns only
 the fragment with the second component, so that figures and texts are neither created nor sent again."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -38,9 +39,9 @@ class Choice:
     """The settings that the user chose above the maps."""
 
     text: ParallelText
-    colour: str  # the column for colours: a key of rows.COLOURS, or a column of the user
     table: pd.DataFrame  # the rows of the text
     unseen: bool  # whether they are only those on which a split was not fitted
+    colour: str  # the column for colours: a key of rows.COLOURS, or a column of the user
     count: int  # maximum number of rows of the text
     method: geometry.Method
     lines: list[str]  # the lines to draw on the maps: "translations", "density"
@@ -57,18 +58,19 @@ def page(loaded: state.Loaded) -> None:
     langs = choice.text.langs
     brought(langs)
     table = pd.concat([corpus, *own_rows(langs)], ignore_index=True)
-    restore(table)
     method, fitted = fit(loaded, table, choice)
     styles = [] if len(table) > MAX_STYLED else [name for name in rows.STYLES if name in rows.colours(langs)]
     own = [name for name in table if name.startswith(rows.OWN_COLUMN)]
     fitted = spaces.with_columns(fitted, {choice.colour, *styles, *own})
+    restore(table, (fitted.semantic.digest, choice.method))
     above = st.container()
     ends = list(dict.fromkeys(table["text"]))[:2]
     walk = between(loaded, ends, langs) if loaded.second_latent else None
     ways = compute.paths(walk, fitted)
     with above:
         seen = fitted, loaded.second_latent, choice.colour, langs, ways, choice.lines
-        more = {"file": f"bgt-maps-{loaded.short}", "large": st.query_params.get(selection.LARGE, SEMANTIC).lower()}
+        more = {"file": f"bgt-maps-{loaded.short}", "bars": st.query_params.get(selection.BARS, "")}
+        more["large"] = st.query_params.get(selection.LARGE, SEMANTIC).lower()
         data = compute.view(*seen, theme=display.current_theme()) | more
         second = state.second()
         if second and not {*langs} <= {*second.langs}:
@@ -78,9 +80,8 @@ def page(loaded: state.Loaded) -> None:
                 beside = spaces.spaces(second, table, method)
             data["maps"] += compute.drawn(beside, second.second_latent, {}, second.title)
         _maps(data=data, key="maps_view")
-        figure = compute.figure_of(*seen[:4])
         alone = partial(compute.standalone, lambda: compute.view(*seen) | more, f"{loaded.title}: maps")
-        selection.inspect(selection.Shown(loaded, fitted, method, langs, figure, alone))
+        selection.inspect(selection.Shown(loaded, fitted, method, langs, compute.figure_of(*seen[:4]), alone))
         st.caption(compute.caption(method, fitted, loaded.second_latent))
         if choice.text.credit:
             st.caption(choice.text.credit)
@@ -109,12 +110,12 @@ def corpus_of(loaded: state.Loaded, choice: Choice) -> pd.DataFrame | None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(f"Mapped alone: {count:,} of {len(everything) // len(langs):,} {unit}.")
             st.button("Map all again", on_click=selection.map_alone, args=([],))
-    elif count < choice.count:
     elif choice.unseen:
         held_out = len(loaded.held_out[choice.text])
         st.caption(f"Shown: {count:,} of the {held_out:,} held-out pairs, on which the split was not fitted.")
     elif loaded.held_out or inventory.path_kind(loaded.spec) == "split:":
         st.caption("The split may have been fitted on some of these pairs.")
+    elif count < choice.count:
         st.caption(f"There are {count:,} {unit}; all are shown.")
     elif choice.text.file or choice.text.table is not None:
         table, file = choice.text.table, choice.text.file
@@ -141,17 +142,19 @@ def brought(langs: Sequence[str]) -> None:
         st.warning(f"“{verbatim(text)}” is not drawn: {limit}")
 
 
-def restore(table: pd.DataFrame) -> None:
-    """Select the rows that the link to this page names."""
+def restore(table: pd.DataFrame, of: tuple[str, geometry.Method]) -> None:
+    """Select the rows that the link to this page names, and put the star where it says, on the maps `of`."""
     linked = linked_rows()
     if "chosen" not in st.session_state or linked:
         words = st.query_params.get("find", "").strip()
+        at = re.fullmatch(selection.PLACE, st.query_params.get(selection.MOVED, ""))
         selection.choose(rows.matching(table, words) if words else in_ranges(linked, table["id"].tolist()))
+        if at and (focus := st.session_state["focus"]):
+            st.session_state["moved"] = {"id": focus, "of": of, "map": at[1], "x": float(at[2]), "y": float(at[3])}
 
 
 def choose(loaded: state.Loaded) -> Choice | None:
-    """Show the row of controls above the maps. The default method is t-SNE if the model ships with its maps, else
-    PCA."""
+    """Show the controls above the maps. The default method is t-SNE if its maps are stored or fast to compute."""
     with st.container(key="strip", horizontal=True, vertical_alignment="bottom"):
         text = controls.choose_text(loaded.langs)
         if text is None:
@@ -238,7 +241,7 @@ def own_rows(langs: Sequence[str]) -> list[pd.DataFrame]:
 
 def fit(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geometry.Method, spaces.Spaces]:
     """Map the latents by the chosen method; return the method used and the maps. PCA replaces UMAP and t-SNE unless
-    their maps are stored, are fast to compute, or were requested by the button."""
+    their maps are stored, are fast to compute, or were requested by the button or a link."""
     method, pca = choice.method, geometry.Method(metric=choice.method.metric)
     most = PROJECTIONS[method.name][0] if method.name in PROJECTIONS else choice.count
     request = loaded.digest, choice.text, choice.count, method
@@ -247,10 +250,11 @@ def fit(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geom
         choice.compute.caption(f"Shown: PCA. {method.name} is available for up to {most:,} {choice.text.unit}.")
         method = pca
     elif not quick and st.session_state.get("fitted_of") != request and not spaces.stored(loaded, table, method):
-        if choice.compute.button(f"Compute {method.name}", type="primary"):
+        seconds = SECONDS[method.name] + len(table) / PER_SECOND
+        linked = seconds <= 60 and st.session_state.get("arrived") and {"map", "data"} & {*st.query_params}
+        if linked or choice.compute.button(f"Compute {method.name}", type="primary"):
             st.session_state["fitted_of"] = request
         else:
-            seconds = SECONDS[method.name] + len(table) / PER_SECOND
             st.caption(f"Drawn now: PCA. {method.name} takes about {seconds:.0f} seconds: press the button.")
             method = pca
     with st.spinner(f"Computing the maps by {method.name}", show_time=True):

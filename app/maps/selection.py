@@ -27,6 +27,8 @@ MAX_OFFERED = 200  # maximum number of sentences to choose from in the select bo
 WORDS, MEANING, STYLE = "Words", "Meaning", "Style"
 ALONE = "alone"  # URL parameter: the row ids if only some sentences are mapped
 LEAST = 3  # minimum number of sentences for a map
+BARS, MOVED = "bars", "star_at"  # URL parameters: the chosen bars, and the map and place of a dragged star
+PLACE = r"(\w+):(-?\d{1,9}\.\d{5}):(-?\d{1,9}\.\d{5})"  # the form of `MOVED`
 LARGE, PIN = "maps", "pin"  # URL parameters: the name of the large map, and the id of the pinned sentence
 WIRE = "maps_wire"  # key of the JavaScript component that exchanges selections with the browser
 SLICES = "slice"  # URL parameter: NAME:RANGES of rows, repeated for each saved selection
@@ -46,6 +48,7 @@ def map_alone(ids: Sequence[str]) -> None:
     """Map only the sentences with these ids, or all if the list is empty. The URL keeps a list that is short enough."""
     st.session_state[ALONE] = list(ids)
     put(ALONE, as_ranges(ids))
+    put(BARS, "")  # they count other sentences
 
 
 def choose(chosen: Sequence[str]) -> None:
@@ -84,6 +87,9 @@ def inspect(shown: Shown) -> None:
     movable = [SEMANTIC, loaded.second_latent] if row in place_of and not loaded.cannot_write else []
     pinned = st.query_params.get(PIN, "")
     moved = st.session_state.get("moved", {})
+    after = written(loaded, fitted, method, row, lang) if row and movable and moved else None
+    place = {name: moved[name] for name in ("map", "x", "y")} if after else {}
+    put(MOVED, "{map}:{x:.5f}:{y:.5f}".format_map(place) if place else "")
     data = {
         "key": fitted.semantic.content,
         "chosen": packed(selection),
@@ -94,7 +100,8 @@ def inspect(shown: Shown) -> None:
             for latent, of in near.items()
         ],
         "movable": movable,  # the latents on whose maps the star can be dragged
-        "written": written(loaded, fitted, method, row, lang) if row and movable and moved else None,
+        "written": after,
+        "moved": place,
         "answered": moved.get("at", 0),  # the drag for which a sentence was generated
         "pinned": place_of.get(pinned, -1),
         "compared": alike(loaded, fitted, pinned, row) if row and pinned in place_of else "",
@@ -102,7 +109,7 @@ def inspect(shown: Shown) -> None:
     }
     _wire(
         data=data, key=WIRE, on_picked_change=partial(pick, fitted), on_moved_change=partial(move, fitted, method),
-        on_pin_change=partial(keep, PIN), on_maps_change=partial(keep, LARGE),
+        on_pin_change=partial(keep, PIN), on_maps_change=partial(keep, LARGE), on_bars_change=partial(keep, BARS),
     )  # fmt: skip
     with right:
         search(loaded, fitted, bool(chosen))
@@ -179,7 +186,7 @@ def unpacked(text: str, count: int) -> np.ndarray:
 
 def event_of(name: str) -> dict[str, Any]:
     """Return the last event of this name that the browser sent: "picked" {key, rows, id, find}, "moved" {key, id, map,
-    x, y, at}, "pin" {value} or "maps" {value}."""
+    x, y, at}, "pin" {value}, "maps" {value} or "bars" {value}."""
     return dict(st.session_state[WIRE][name] or {})
 
 
@@ -193,7 +200,7 @@ def pick(fitted: spaces.Spaces) -> None:
 
 
 def keep(parameter: str) -> None:
-    """Keep the map that the user enlarged, or the sentence that the user pinned, in the page's URL."""
+    """Keep the map that the user enlarged, the pinned sentence, or the chosen bars in the page's URL."""
     put(parameter, event_of(parameter).get("value", ""))
 
 
@@ -208,8 +215,8 @@ def written(
     loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, row: str, lang: str
 ) -> dict[str, str] | None:
     """Return the sentences generated before and after the user dragged the star; None without a drag on these maps."""
-    moved = st.session_state["moved"]
-    if (moved["id"], *moved["of"]) != (row, fitted.semantic.digest, method):
+    moved, known = st.session_state["moved"], (SEMANTIC, loaded.second_latent)
+    if (moved["id"], *moved["of"]) != (row, fitted.semantic.digest, method) or moved["map"] not in known:
         return None
     space_of = {SEMANTIC: fitted.semantic, loaded.second_latent: fitted.second[lang]}
     latents = {latent: spaces.vector(space, row) for latent, space in space_of.items()}
@@ -266,10 +273,9 @@ def nearest(
 
 def focus_on(chosen: Sequence[str]) -> None:
     """Select the sentence that the user chose in the select box, unless it is already selected."""
-    st.session_state.pop("moved", None)
-    row = st.session_state["focus"] = st.session_state["nearest_of"]
-    if row not in chosen:
-        st.session_state["chosen"] = [row] if row else []
+    row = st.session_state["nearest_of"]
+    choose(chosen if row in chosen else [row] if row else [])
+    st.session_state["focus"] = row
 
 
 def search(loaded: state.Loaded, fitted: spaces.Spaces, any_chosen: bool) -> None:

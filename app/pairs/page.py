@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from app.core import controls, display, exports, inventory, pairs, rows, state, uploads
-from app.core.address import BOUND, MAX_ROWS, ROWS, as_ranges, copy_link, go_to
+from app.core.address import BOUND, MAX_ROWS, ROWS, as_ranges, copy_link, go_to, mounted
 from app.core.display import failing, verbatim
 from app.pairs import compute, models
 from app.pairs.compute import GOLD
@@ -28,6 +28,7 @@ NO_FILE = (
     "people gave, or any property to colour by."
 )
 ALT = "Pairs of sentences, with the percentages of random pairs that are less similar in meaning and in style"
+_plane = mounted("plane", "../../maps/js/points")
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +155,7 @@ def two_sentences(loaded: state.Loaded, mine: pairs.Pair | None, chosen: Chosen 
                     st.metric(title, f"{value:z.2f}", border=True)
         else:
             st.caption(f"This model reads {model.languages}.")
-    stars = chosen.plane.stars if chosen else pd.DataFrame({"kind": []})
-    if len(star := stars[stars["kind"] == compute.MINE]) and chosen:
+    if chosen and len(star := chosen.plane.stars[chosen.plane.stars["kind"] == compute.MINE]):
         st.markdown(f"{nearer(star.iloc[0], chosen)} ★ is this pair below.")
     elif chosen and loaded.second_latent:
         st.caption(f"Choose *{MINE}* to see this pair below.")
@@ -181,12 +181,12 @@ def explore(loaded: state.Loaded, chosen: Chosen) -> None:
         event = exports.chart(
             f"bgt-plane-{loaded.short}",
             figure,
-            f"{len(plane.pairs):,} pairs of sentences by how near they are in both latents; {counts}. Some are listed "
-            "below.",
+            f"{len(plane.pairs):,} pairs by how near they are in both latents; {counts}. Some are listed below.",
             key=f"plane {source.title} {chosen.text.digest} {len(plane.pairs)}",
             on_select="rerun",
             selection_mode=("points", "lasso"),
         )
+        _plane(data={"of": hash(chosen)}, key="plane_keys")
     if source.built_in:
         st.caption(compute.ordered(plane.pairs))
     places = [point["customdata"] for point in event["selection"]["points"] if "customdata" in point]
@@ -219,10 +219,7 @@ def explore(loaded: state.Loaded, chosen: Chosen) -> None:
 def hints(chosen: Chosen) -> None:
     """Explain how to select points, and when a pair counts as near."""
     plane = chosen.plane
-    st.markdown(
-        "**Click a point** to read its pair. To list several, press the lasso in the row of buttons above the "
-        "plane, and draw around them."
-    )
+    st.markdown("**Click a point** to read its pair. For several, press the lasso above, and draw around them.")
     kinds = ", ".join(f"{number:,} {kind.lower()}" for kind, number in plane.pairs["kind"].value_counts().items())
     st.caption(
         f"{kinds}. Near is nearer than {compute.NEAR} % of {len(plane.random['semantic']):,} random pairs: in meaning "
@@ -258,9 +255,8 @@ def to_maps(selected: pd.DataFrame, count: int) -> None:
         linked = linked.head(len(linked) // 2)
     needed = next(size for size in controls.COUNTS if size >= min(count, controls.COUNTS[-1]))
     key = st.session_state.get("own_key", "")  # key of the user's texts, needed if the link is opened in a new tab
-    parameters = {"data": st.session_state.get("data", ""), inventory.PARAMETER: key}
+    more = {"data": st.session_state.get("data", ""), inventory.PARAMETER: key}
     label = "See on the maps" if len(linked) == len(selected) else f"See the first {len(linked)} on the maps"
-    more = {name: value for name, value in parameters.items() if value}
     go_to("maps", label, "scatter_plot", **{"pairs": f"{needed:,}", ROWS: ids, **more})
 
 

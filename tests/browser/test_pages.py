@@ -123,31 +123,38 @@ def phone(chromium: Browser) -> Iterator[Page]:
         yield context.new_page()
 
 
-@pytest.mark.parametrize(("address_of", "drawn"), [("probes", "[role=figure]"), ("maps?map=PCA", "[data-drawn]")])
+SWIPED = [("probes", "[role=figure]"), ("maps?map=PCA", "[data-drawn]"), ("pairs", "[role=application]")]
+
+
+@pytest.mark.parametrize(("address_of", "drawn"), SWIPED)
 def test_a_swipe_over_a_chart_or_a_map_scrolls_the_page(phone: Page, address: str, address_of: str, drawn: str) -> None:
     phone.goto(f"{address}/{address_of}")
     expect(phone.locator(drawn).first).to_be_attached(timeout=within(60))
     settle(phone)
     chart = phone.get_by_role("figure").first
     box = chart.bounding_box()
-    assert box and (drawn == "[role=figure]" or box["y"] < 320)  # the first map must be visible without scrolling
+    assert box and (drawn != "[data-drawn]" or box["y"] < 320)  # the first map must be visible without scrolling
     chart.evaluate("e => e.scrollIntoView({block: 'center'})")
     box = chart.bounding_box()
-    assert box
     assert phone.evaluate(OVERLAPS) == []
     scrolled = "document.querySelector('[data-testid=stMain]').scrollTop"
     before = phone.evaluate(scrolled)
-    swipe(phone, box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    session = phone.context.new_cdp_session(phone)
+
+    def touch(kind: str, *points: tuple[float, float]) -> None:
+        fingers = [{"x": x, "y": y, "id": at} for at, (x, y) in enumerate(points)]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": fingers})
+        phone.wait_for_timeout(20)  # a faster touch would not count as a swipe
+
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    touch("touchStart", (x, y))
+    for way in range(20, 220, 20):
+        touch("touchMove", (x, y - way))
+    touch("touchEnd")
     phone.wait_for_function(f"{scrolled} > {before + 100}", timeout=within(5))
     assert lit(phone, 0) == []
-
-
-def swipe(page: Page, x: float, y: float) -> None:
-    """Touch the screen at this point, and move the finger up by 200 pixels."""
-    session = page.context.new_cdp_session(page)
-    session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
-    for way in range(20, 220, 20):
-        point = {"x": x, "y": y - way}
-        session.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
-        page.wait_for_timeout(20)  # a faster touch would not count as a swipe
-    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    if drawn == "[data-drawn]":  # two fingers magnify the map
+        chart.evaluate("e => e.scrollIntoView({block: 'center'})")
+        for kind, apart in (("touchStart", 20), ("touchMove", 40), ("touchMove", 60)):
+            touch(kind, (x - apart, y), (x + apart, y))
+        phone.wait_for_function("(({view, homeScale}) => view.scale > 2.5 * homeScale)(bgtMaps.view.maps[0].panels[0])")

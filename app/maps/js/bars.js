@@ -16,10 +16,19 @@ class Bars {
     document.addEventListener("pointerup", () => { this.from = null; });
   }
 
-  draw(columns) {
+  draw(columns, chosen) {
     this.charts.forEach(({ element }) => element.remove());
     this.charts = columns.map((column) => this.chart(column));
+    for (const [, name, codes] of chosen.matchAll(/([^~]+):([\d.]+)/g)) {
+      this.charts.filter(({ column }) => column.name === name).forEach((chart) => codes.split(".").forEach((code) => chart.chosen.add(Number(code))));
+    }
+    this.told = this.text;
     this.update();
+  }
+
+  // The chosen bars for the address, as in mark:2~words:3.4.
+  get text() {
+    return this.charts.filter(({ chosen }) => chosen.size).map(({ column, chosen }) => `${column.name}:${[...chosen].join(".")}`).join("~");
   }
 
   // One column as bars: which bar each row is in, which bars are chosen, and the buttons.
@@ -106,6 +115,8 @@ class Bars {
 
   // Counts anew. A chart's own choice does not change its bars, so that others can still be added.
   update() {
+    clearTimeout(this.telling);
+    if (this.text !== this.told) this.telling = setTimeout(() => this.view.host("bars", { value: (this.told = this.text) }), PAUSE);
     const [out, last] = this.left();
     const selected = this.view.lit?.chosen ? unpacked(this.view.lit.chosen) : null;
     const chosen = selected && count(selected) > 1 ? selected : null;

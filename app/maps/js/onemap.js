@@ -39,6 +39,7 @@ class OneMap {
     this.box.addEventListener("dblclick", (event) => { if (!event.target.closest(".bgt-card")) this.reset(); });
     this.box.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.canvas.addEventListener("keydown", (event) => this.key(event));
+    ["touchstart", "touchmove", "touchend"].forEach((name) => this.box.addEventListener(name, (event) => this.pinch(event), { passive: false }));
     this.canvas.addEventListener("blur", () => this.view.tip(null));
     new ResizeObserver(() => this.resize()).observe(this.box);
   }
@@ -47,7 +48,7 @@ class OneMap {
   draw(spec) {
     [this.name, this.title] = [spec.name, spec.title];
     this.box.setAttribute("aria-label", `Map of the ${this.title[0].toLowerCase()}${this.title.slice(1)}: ${this.view.size} sentences, coloured by ${this.view.colour.title.toLowerCase()}. A table below lists the same sentences.`);
-    this.canvas.setAttribute("aria-label", `${this.title}: arrow keys go from point to point, Enter takes one, plus and minus zoom`);
+    this.canvas.setAttribute("aria-label", `${this.title}: arrow keys go to the nearest point in a direction, Page Up and Page Down through all points; Enter takes one, plus and minus zoom`);
     if (spec !== this.spec) {
       const size = this.view.size;
       this.panelOf = new Int16Array(size).fill(-1);
@@ -198,7 +199,7 @@ class OneMap {
     if (!spot || event.button !== 0) return;
     const star = event.target.closest?.('.bgt-star[data-movable="true"]');
     const select = this.view.mode === "select" && (event.pointerType !== "touch" || this.view.armed);
-    this.held = { spot, star, from: [event.clientX, event.clientY], last: [event.clientX, event.clientY], trail: select && !star ? [[spot.left, spot.top]] : null };
+    this.held = { spot, star, from: [event.clientX, event.clientY], last: event, trail: select && !star ? [[spot.left, spot.top]] : null };
     if (!select && !star && event.pointerType === "touch" && this.view.mode !== "pan") return; // the page scrolls
     event.preventDefault();
     this.canvas.focus({ preventScroll: true });
@@ -221,12 +222,16 @@ class OneMap {
       this.held.trail.push([left, top]);
       this.lasso.setAttribute("d", `M${this.held.trail.join("L")}Z`);
     } else if (this.view.mode === "pan") {
-      const { view } = this.panels[this.held.spot.panel];
-      view.x -= (event.clientX - this.held.last[0]) / view.scale;
-      view.y += (event.clientY - this.held.last[1]) / view.scale;
-      this.held.last = [event.clientX, event.clientY];
-      this.refresh();
+      this.shift(this.held.spot.panel, this.held.last, event);
+      this.held.last = event;
     }
+  }
+
+  shift(panel, from, to) {
+    const { view } = this.panels[panel];
+    view.x -= (to.clientX - from.clientX) / view.scale;
+    view.y += (to.clientY - from.clientY) / view.scale;
+    this.refresh();
   }
 
   release(event) {
@@ -265,6 +270,19 @@ class OneMap {
     this.zoom(event.deltaY > 0 ? 0.8 : 1.25, spot);
   }
 
+  // Two fingers zoom the panel between them, and move it.
+  pinch(event) {
+    const [[one, other], before] = [event.touches, this.pinched];
+    this.pinched = other && { clientX: (one.clientX + other.clientX) / 2, clientY: (one.clientY + other.clientY) / 2, apart: Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY) };
+    if (!other) return; // one finger scrolls the page
+    event.preventDefault();
+    this.stop();
+    if (!before) return;
+    const spot = this.spot(before);
+    this.zoom(this.pinched.apart / before.apart, spot);
+    this.shift(spot.panel, before, this.pinched);
+  }
+
   // Magnifies, around a spot of one panel or the middle of each.
   zoom(times, spot) {
     this.panels.forEach((panel, at) => {
@@ -284,12 +302,12 @@ class OneMap {
     this.refresh();
   }
 
-  // Arrow keys walk from point to point, or move the star with Shift; Enter takes the point, Escape lets go.
+  // Arrow keys walk to the nearest point, or move the star with Shift; pages turn through all points; Enter takes the point.
   key(event) {
-    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    const step = ARROWS[event.key];
     const [zoom, { focus = -1, movable = [] }] = [{ "+": 1.4, "-": 1 / 1.4 }[event.key], this.view.lit ?? {}];
     if (step && event.shiftKey && focus >= 0 && movable.includes(this.name)) this.nudge(focus, step);
-    else if (step) this.walk(step);
+    else if (step || event.key.startsWith("Page")) this.walk(event.key);
     else if ([" ", "Enter"].includes(event.key) && this.small) this.view.enlarge(this);
     else if ([" ", "Enter"].includes(event.key) && this.cursor >= 0) this.view.click(this.cursor);
     else if (event.key === "Escape") this.view.dismiss();
@@ -305,23 +323,20 @@ class OneMap {
     this.view.drag(this, { panel: before.panel, x: before.x + (STEP * dx) / scale, y: before.y - (STEP * dy) / scale }, true);
   }
 
-  // The nearest point in a direction from the last one.
-  walk([dx, dy]) {
-    const from = this.pixelsOf(this.cursor ?? -1) ?? this.pixelsOf(this.view.lit?.focus ?? -1) ?? [this.box.clientWidth / 2, this.box.clientHeight / 2];
-    let [best, least] = [-1, Infinity];
-    for (const row of this.panels.flatMap(({ rows }) => Array.from(rows))) {
-      const to = row !== this.cursor && this.view.states[row] > FILTERED ? this.pixelsOf(row) : null;
-      if (!to) continue;
-      const [right, down] = [to[0] - from[0], to[1] - from[1]];
-      const [along, across] = [right * dx + down * dy, Math.abs(right * dy) + Math.abs(down * dx)];
-      if (along > 1 && along + 2 * across < least) [best, least] = [row, along + 2 * across];
-    }
-    if (best < 0) return;
-    this.cursor = best;
-    const [left, top] = this.pixelsOf(best);
+  // Goes from point to point: with an arrow to the nearest in sight, with Page Up and Page Down to all. Announces its text.
+  walk(key) {
+    const rows = this.panels.flatMap((panel) => Array.from(panel.rows)).filter((row) => this.view.states[row] > FILTERED);
+    const start = this.pixelsOf(this.view.lit?.focus ?? -1) ?? [this.box.clientWidth / 2, this.box.clientHeight / 2];
+    const row = rows[reached(key, rows.map((each) => this.pixelsOf(each)), rows.indexOf(this.cursor), start)];
+    if (row === undefined) return; // no point is there
+    this.cursor = row;
+    if (!this.pixelsOf(row)) Object.assign(this.panels[this.panelOf[row]].view, { x: this.x[row], y: this.y[row] });
+    this.paint();
+    const [left, top] = this.pixelsOf(row);
     const frame = this.box.getBoundingClientRect();
-    this.view.tip(best, { clientX: frame.left + left, clientY: frame.top + top });
-    this.view.say(this.view.rows.text[best]);
+    this.view.tip(row, { clientX: frame.left + left, clientY: frame.top + top });
+    const { lang, text, translation } = this.view.rows;
+    this.view.say([this.view.langNames[lang[row]], text[row], translation[row]].filter(Boolean).join(" · "));
   }
 
   // All that is drawn above the points.
@@ -339,6 +354,8 @@ class OneMap {
       const [cx, cy] = this.pixelsOf(row) ?? [];
       if (cx) shape(rings, "circle", { cx, cy, r: 8 + 3 * at, stroke: colour, class: "bgt-ring" });
     }));
+    const [cx, cy] = this.pixelsOf(this.cursor) ?? [];
+    if (cx && !this.printed) shape(rings, "circle", { cx, cy, r: 11, class: "bgt-cursor" });
     const pinned = this.pixelsOf(this.view.lit?.pinned ?? -1);
     if (pinned) shape(rings, "circle", { cx: pinned[0], cy: pinned[1], r: 12, class: "bgt-pinned" });
     const star = focus >= 0 ? this.star(stars, focus) : null;

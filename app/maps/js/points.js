@@ -80,6 +80,22 @@ function nearestRow(panel, x, y, within, open) {
   return nearest;
 }
 
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+// The place, in `places` [[x, y], ...] of pixels, that a key leads to from the place `at`, or else from `start`: an arrow to
+// the nearest in its direction, Page Down and Page Up to the next and the previous; -1 for none. Null is out of sight.
+function reached(key, places, at, start) {
+  if (key === "PageDown") return (at + 1) % places.length;
+  if (key === "PageUp") return (Math.max(at, 0) || places.length) - 1;
+  const [[x, y], [dx, dy]] = [places[at] ?? start, ARROWS[key]];
+  let [best, least] = [-1, Infinity];
+  places.forEach((place, each) => {
+    const [right, down] = place ? [place[0] - x, place[1] - y] : [0, 0];
+    const [along, across] = [right * dx + down * dy, Math.abs(right * dy) + Math.abs(down * dx)];
+    if (along > 1 && along + 2 * across < least) [best, least] = [each, along + 2 * across];
+  });
+  return best;
+}
+
 // The rows whose text contains some words: as whole words, or else as parts of words.
 function rowsWith(texts, words, size) {
   const sought = words.trim().toLowerCase();

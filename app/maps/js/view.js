@@ -93,7 +93,7 @@ class View {
     this.states = this.readStates();
     this.arrange();
     data.maps.forEach((spec, at) => this.maps[at].draw(spec));
-    if (bars !== this.barsDrawn) this.bars.draw(data.columns);
+    if (bars !== this.barsDrawn) this.bars.draw(data.columns, data.bars ?? "");
     this.barsDrawn = bars;
     this.change();
     this.root.dataset.drawn = data.key;
@@ -182,6 +182,9 @@ class View {
     if (this.lit?.focus !== lit.focus) this.closed = null;
     this.lit = lit;
     if (this.dragged && this.dragged.focus !== lit.focus) this.dragged = null;
+    const { map: name, ...place } = lit.moved ?? {};
+    const map = this.maps.find((each) => each.name === name);
+    if (map?.panelOf[lit.focus] >= 0) this.dragged ??= { map, focus: lit.focus, panel: map.panelOf[lit.focus], ...place }; // from a link
     if (lit.answered === this.sent) this.waiting = false;
     this.change();
   }
@@ -310,9 +313,8 @@ class View {
       return { bottom: y + tall, drawing: `<g transform="translate(${x} ${y})">${map.drawing(share, tall - 6)}</g>` };
     });
     const bottom = Math.max(...maps.map((map) => map.bottom));
-    const lines = wrapped(caption, Math.floor(total / 4.6));
-    const text = lines.map((line, at) => `<text x="4" y="${bottom + legend.height + 12 * (at + 1)}" font-size="9" fill="#666">${escaped(line)}</text>`);
-    const whole = Math.ceil(bottom + legend.height + 12 * lines.length + 8);
+    const text = (caption.match(/.+/g) ?? []).map((line, at) => `<text x="4" y="${bottom + legend.height + 12 * (at + 1)}" font-size="9" fill="#666">${escaped(line)}</text>`);
+    const whole = Math.ceil(bottom + legend.height + 12 * text.length + 8);
     this.named = before;
     this.paint();
     this.letter(LETTER);
@@ -331,16 +333,6 @@ class View {
 }
 
 const escaped = (text) => part("p", text).innerHTML;
-
-// A text in lines of at most so many letters.
-function wrapped(text, letters) {
-  const lines = [];
-  for (const word of text.split(/\s+/).filter(Boolean)) {
-    if (lines.length && `${lines.at(-1)} ${word}`.length <= letters) lines[lines.length - 1] += ` ${word}`;
-    else lines.push(word);
-  }
-  return lines;
-}
 
 // The shade of each row of a column of numbers.
 function shaded({ values, palette, low, high }) {

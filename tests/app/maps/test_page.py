@@ -21,15 +21,12 @@ def drawn(panels: list[dict]) -> list[str]:
     return [row for panel in panels for row in panel["ids"]]
 
 
-def test_both_maps_hold_every_sentence_and_keep_languages_apart(opened: Open) -> None:
-    semantic, language = opened("maps").maps()
-    assert sorted(drawn(semantic)) == sorted(rows.examples(("en", "fr"), 300)["id"]) == sorted(drawn(language))
+def test_both_maps_hold_every_sentence_and_bars_count_what_the_table_has(opened: Open) -> None:
+    app, table = opened("maps", colour="Length in words"), rows.examples(("en", "fr"), 300)
+    semantic, language = app.maps()
+    assert sorted(drawn(semantic)) == sorted(table["id"]) == sorted(drawn(language))
     assert len(semantic) == 1 and [{row[:2] for row in panel["ids"]} for panel in language] == [{"en"}, {"fr"}]
-
-
-def test_bars_count_what_the_table_has_and_numbers_stay_numbers(opened: Open) -> None:
-    (data,) = (data for data in opened("maps", colour="Length in words").sent() if "columns" in data)
-    table = rows.examples(("en", "fr"), 300)
+    (data,) = (data for data in app.sent() if "columns" in data)
     columns = {column["name"]: column for column in data["columns"]}
     assert {"words", "mark", "address", "contraction", "lang"} <= {*columns}
     marks = [columns["mark"]["categories"][code]["label"] for code in decoded(columns["mark"]["codes"])]
@@ -127,6 +124,9 @@ def test_umap_waits_for_its_button_and_is_computed_once(opened: Open, monkeypatc
     assert fitted[3:] == ["UMAP"] * 3 and any("UMAP, neighbours 15, seed 0" in caption.value for caption in app.caption)
     app.run()
     assert len(fitted) == 6 and any("UMAP, neighbours 15" in caption.value for caption in app.caption)
+    del app.session_state["fitted_of"]
+    app.session_state["arrived"], app.query_params["map"] = True, "UMAP"  # as if a link had opened the page
+    assert any("UMAP, neighbours 15" in caption.value for caption in app.run().caption)
 
 
 @pytest.mark.parametrize("lines", ["Hi.\tSalut.\n", "Hi.\tSalut.\nNo.\tNon.\n", "OK\tOK\n" * 5])

@@ -175,8 +175,7 @@ def test_built_in_pairs_are_paraphrases_negations_and_swapped_roles(opened: Open
     negated = table[table["kind"] == compute.NEGATIONS]
     words = [set(re.findall(r"[\w']+", text)) for text in (*negated["left"], *negated["right"])]
     assert sum(any("not" in word or "n't" in word for word in each) for each in words) >= len(negated)
-    for row in table[table["kind"] == compute.ROLES].itertuples():
-        assert row.left != row.right
+    assert all(row.left != row.right for row in table[table["kind"] == compute.ROLES].itertuples())
 
 
 def test_two_sentences_have_the_librarys_cosines_and_a_place_among_random_pairs(opened: Open, saved: Path) -> None:
@@ -229,5 +228,4 @@ def test_a_file_with_scores_is_judged_and_its_markup_stays_text(opened: Open) ->
     (figure,) = app.figures()
     assert not any("<img" in text for trace in figure["data"] for text in trace["text"])
     scores, worst = (table.value for table in app.table[-2:])
-    assert len(scores) == 2
-    assert len(worst) == 10 and all("\\<img" in text for text in worst["Left"])
+    assert len(scores) == 2 and len(worst) == 10 and all("\\<img" in text for text in worst["Left"])

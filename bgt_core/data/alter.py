@@ -17,7 +17,7 @@ from bgt_core.data.columns import ALTERED
 from bgt_core.data.parallel import Skipped, check_table, pair_file, read_pairs, source_files
 from bgt_core.errors import DataError, UsageError
 
-NEGATION, WORDS = "negation", "words"  # the two ways to alter a sentence: its negation, or the order of its words
+NEGATION, WORDS = "negation", "words"  # two kinds: change the negation, or exchange two words
 NEGATED = 0.3  # probability that a negation rule is used, if one applies; else two words are exchanged
 _FINITE = r"\b(am|is|are|was|were|will|would|could|should|must|does|did|do|has|have|had)"
 _VERBE = r"(est|es|suis|sont|sommes|êtes|était|étaient|ai|as|a|avons|avez|ont|avait|peut|peux|veut|veux|doit|dois)\b"

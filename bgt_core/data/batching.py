@@ -122,7 +122,7 @@ class StepBatch:
 
     rows: int  # number of rows of the update, summed over all workers
     batches: Mapping[int, Batch]  # index of the micro-batch in the update -> micro-batch
-    closes_mega_batch: bool = True  # whether a run can be saved and resumed after this update
+    closes_mega_batch: bool = True  # whether a mega-batch ends here, so that the run can be saved
 
     def pin(self) -> StepBatch:
         """Copy the batches to pinned memory, from which a GPU can copy while it computes."""

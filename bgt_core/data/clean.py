@@ -106,10 +106,10 @@ def clean(
         rules: The rules; by default `CleaningRules()`.
         exclude: Files or folders of evaluation sentences: one sentence per line, or several separated by tabs. A pair
             is dropped if one of its sentences is among them; case and punctuation are ignored.
-        models: {name: model}. Each model computes a score that `rules.keep` names and this package does not define. It
-            scores the sentences of the second column.
+        models: {name: model}. Each model computes a score that is named in `rules.keep` but not built in, for the
+            sentences of the second column.
         tokenizer: A SentencePiece model, if the unit of lengths is "tokens".
-        licence: The licence to write to the card; by default the licence that `bgt data download` recorded.
+        licence: The licence to write to OUT.json; by default the licence that `bgt data download` recorded.
         strict: Whether the first bad row raises an error; otherwise bad rows are skipped.
         report: Called with the number of pairs read.
 

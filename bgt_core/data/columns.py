@@ -9,7 +9,7 @@ from pathlib import Path
 from bgt_core.errors import UsageError, did_you_mean
 
 LABEL = "label"  # stands in place of the language of a column of numbers
-ALTERED = "altered"  # prefix of the names of columns with altered sentences, which have another meaning
+ALTERED = "altered"  # prefix of the names of columns whose sentences were altered to mean something else
 SKIPPED = "_"  # stands in place of the name of a column that is not read
 KIND = r"[A-Za-z0-9_-]+"
 UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "zh"})  # languages written without spaces between words
@@ -22,7 +22,7 @@ class Source:
 
     path: Path
     columns: tuple[str, ...]  # names of the columns, in order; `SKIPPED` for a column that is not read
-    targets: Path | None = None  # .npy file, float32 (rows, D): a teacher model's vectors of these rows
+    targets: Path | None = None  # .npy file, float32 (rows, D): a teacher model's vectors for these rows
     kind: str = ""  # kind of text, such as "news"; training can sample kinds with different weights
 
     def __str__(self) -> str:

@@ -158,7 +158,7 @@ Report = Callable[[int, int | None], None]  # called with the bytes read so far 
 class Downloaded(NamedTuple):
     """The files of a downloaded data set, and counts of rows that were left out."""
 
-    files: list[Path]  # all files of the source that are now in the folder
+    files: list[Path]  # all files of the data set that are now in the folder
     left_out: dict[str, int]  # reason -> number of rows left out
     new: bool  # False if all files already existed
 
@@ -345,7 +345,7 @@ def _tracks(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]
 
 
 def _aligned(files: list[Path], choice: Choice, out: Path, left_out: Counter[str]) -> list[OutputFile]:
-    """Convert line-aligned files (NAME.fr, NAME.fra) to a TSV of `choice.langs`, without pairs with an empty line."""
+    """Convert line-aligned files (NAME.fr, NAME.fra) to a TSV of `choice.langs`; drop pairs with an empty line."""
     sides = []
     for lang in choice.langs:
         endings = (f".{lang}", f".{THREE_LETTERS.get(lang, lang)}")

@@ -375,7 +375,7 @@ def _turkish(text: str) -> list[str]:
 _ICHIDAN = ("る", "ない", "た")
 _SURU = ("する", "しない", "した")
 _POLITE_ENDINGS = (("ません", 1), ("ました", 2), ("ます", 0))  # ending, argument `number` of `plain`
-_NA_ADJECTIVES = ("きれい", "嫌い", "くらい", "ぐらい", "みたい")  # these end in い, but are not i-adjectives
+_NA_ADJECTIVES = ("きれい", "嫌い", "くらい", "ぐらい", "みたい")  # these words end in い, but are not i-adjectives
 _LONGEST = 4  # maximum length of the character sequences that are counted in the texts
 _OCCURRENCES = 4  # minimum count of an ending in the texts; rarer endings are not used
 

@@ -275,7 +275,7 @@ def target_width(sources: Sequence[Source]) -> int:
 
 
 def read_targets(path: Path) -> np.ndarray:
-    """Memory-map a file of vectors, floats (rows, D); NotFound if it is absent, DataError for any other file."""
+    """Memory-map a file of vectors, floats (rows, D); NotFound if it is absent, DataError for other contents."""
     targets = read_npy(path)
     if targets.ndim != 2 or targets.dtype.kind != "f" or not targets.shape[1]:
         raise DataError(f"{path}: {targets.dtype} {targets.shape}; expected floats (rows, D)")
@@ -407,7 +407,7 @@ class Corpus:
 
 
 class Mixture:
-    """Several corpora with different columns. Rows are numbered through all corpora, in order."""
+    """Several corpora with different columns. The row indices of a corpus continue those of the previous corpus."""
 
     def __init__(self, corpora: Sequence[Corpus]):
         self.corpora = list(corpora)

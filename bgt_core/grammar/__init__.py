@@ -29,7 +29,7 @@ class Pair(NamedTuple):
     """An English and a French sentence with the same meaning."""
 
     texts: dict[str, str]  # {"en": ..., "fr": ...}
-    meaning: tuple[str, ...]  # sentence frame, features and words, which both languages share
+    meaning: tuple[str, ...]  # the sentence frame, features and words that both texts share
     style: dict[str, dict[str, str]]  # language -> factor of style, such as register -> its value, if the text shows it
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bgt_core.recipes.recipe import TrainConfig as TrainConfig
 
 TABLE: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("recipes.toml").read_text("utf-8"))
-LARGEST = 2**31  # upper limit of whole numbers
+LARGEST = 2**31  # settings that are whole numbers must have smaller absolute values
 SIZES = {"layers": 2**10, "heads": 2**12, "_dim": 2**18, "d_model": 2**18}  # suffix of a setting's name -> upper limit
 
 

@@ -1,4 +1,4 @@
-"""The Bilingual Generative Transformer: the paper's model, a smaller model, and baselines (translators, autoencoders).
+"""The Bilingual Generative Transformer: its paper's model, a smaller model, and baselines (translators, autoencoders).
 
 "From" says which column of a row a model reads, and "to" says which columns it generates.
 
@@ -71,7 +71,7 @@ def output(new_table: Table, vocab_size: int, width: int, latent: int, tie: bool
 
 @dataclass(frozen=True, kw_only=True)
 class PaperConfig(WideAsTokens):
-    """The settings of the paper's networks: encoders have 5 layers, decoders have 1."""
+    """The settings of the BGT paper's networks: encoders have 5 layers, decoders have 1."""
 
     fuse: tuple[str, ...] = ("attention", "logit")  # where latents enter decoders (see FUSIONS)
     prior: bool = False  # if false, posteriors are points, and there is no KL term
@@ -119,7 +119,7 @@ class PaperConfig(WideAsTokens):
 
 @dataclass(frozen=True, kw_only=True)
 class BGTConfig(PaperConfig):
-    """The paper's model. For two languages it has three encoders and four decoders, which share no token embeddings."""
+    """The BGT paper's model. For two languages: three encoders and four decoders, which share no token embeddings."""
 
     prior: bool = True
     language_latents: bool = True  # if false, sentences are reconstructed from the semantic latent alone
@@ -201,7 +201,7 @@ TASKS = ("translate-both", "translate", "reconstruct")
 class Seq2SeqConfig(PaperConfig):
     """A model with one encoder, and one decoder per target language.
 
-    The paper's "BGT w/o LangVars" can be read in two ways: as `bilingual-trans` with `prior=true`, and as
+    The BGT paper's "BGT w/o LangVars" can be read in two ways: as `bilingual-trans` with `prior=true`, and as
     `bgt-without-langvars`.
     """
 

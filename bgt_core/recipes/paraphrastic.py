@@ -16,12 +16,12 @@ loss (Wieting et al. 2019).
 
 sp and bilstm search for negatives in mega-batches, which consist of up to `mega_batch` updates. An update has about 128
 pairs. At first a mega-batch is one update; it grows by one after every `mega_batch_warmup` updates. With
-`mega_batch=0`, a negative is the hardest sentence of the micro-batch. The released code sets a dropout of 0.3 and clips
+`mega_batch=0`, a negative is the hardest sentence of the micro-batch. The authors' code sets a dropout of 0.3 and clips
 gradients, but neither has an effect in that code, so dropout is 0 here.
 
 avg and gran have a margin of 0.4, and find the hardest negative among the sentences of both columns of the batch. They
 use Adam with a learning rate of 0.001, and train for 20 and 3 epochs. The two regularisers of the paper's loss are
-`train.composition_l2` and `train.table_l2`, both with the factor 1/2 of the released code. Both are 0 by default, as in
+`train.composition_l2` and `train.table_l2`, both with the factor 1/2 of the authors' code. Both are 0 by default, as in
 the paper.
 
 docs/differences.md lists the differences. We have not trained these systems at the papers' sizes.

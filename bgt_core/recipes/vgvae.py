@@ -15,7 +15,7 @@
 
 `model.syntactic_dim=0` removes the syntactic latent; then `objective.position.weight` has no effect.
 
-Sizes and rates are taken from the script in the released code: 50 units everywhere, perceptrons with three layers of
+Sizes and rates are taken from the script in the authors' code: 50 units everywhere, perceptrons with three layers of
 100 units, batches of about 30 pairs, Adam with a learning rate of 0.001, 50 epochs, and the margin loss from the third
 epoch on.
 
@@ -97,7 +97,7 @@ class VGVAEConfig:
 class VGVAE(WritingModel):
     """A model with a semantic and a syntactic latent for each sentence (Chen et al. 2019).
 
-    Each sentence is reconstructed from one draw of both latents. It is then generated a second time, from its own
+    Each sentence is reconstructed from one sample of both latents. It is then generated a second time, from its own
     syntactic latent and the semantic latent of its paraphrase, which is in the column `Batch.source`. `encoders` has
     q(y | sentence) under "semantic" and q(z | sentence) under "syntactic"; `decoders` has p(sentence | z, y) for each
     language. `position` predicts the positions of words from the syntactic latent, or is None without this latent.

@@ -60,7 +60,7 @@ def exchanged(text: str, rng: Random) -> str:
     if len({cores[place].casefold() for place in places}) < 2:
         return ""
     first = second = places[0]
-    while cores[first].casefold() == cores[second].casefold():  # so all pairs of different words are equally likely
+    while cores[first].casefold() == cores[second].casefold():  # redraw both, so that unequal pairs are equally likely
         first, second = rng.sample(places, 2)
     for row, core in ((first, cores[second]), (second, cores[first])):
         words[row] = words[row].replace(cores[row], core, 1)

@@ -139,8 +139,8 @@ class Batching:
     which determines from which column each column is predicted, changes with s and i in the same way.
     """
 
-    # approximate number of tokens per update, EOS included; for a pair, its longer sentence counts (BGT paper: 25,000)
-    batch_tokens: int
+    # approximate number of tokens per update, EOS included; of a pair, only the longer sentence is counted
+    batch_tokens: int  # 25,000 in the BGT paper
     micro_tokens: int  # maximum number of tokens, with padding, of a micro-batch in its longest language
     seed: int
     scramble: float = 0.0  # share of the training sentences whose tokens are permuted

@@ -166,7 +166,7 @@ def parse_weights(text: str) -> dict[str, float]:
     return weights
 
 
-# Language codes: users may write codes of any standard, such as eng or en; the code uses a single one, such as en.
+# Language codes: users may write codes of any standard, such as eng or en; this package uses only one, such as en.
 
 LANG = re.compile(r"[a-z]{2,3}(-\w+)*")
 _ROWS = [line.split("\t") for line in Path(__file__).with_name("languages.tsv").read_text("utf-8").splitlines()[1:]]
@@ -174,7 +174,7 @@ NAMES = {name.lower(): two for two, _, name, *_ in _ROWS}
 # ISO 639-1 -> ISO 639-3; three macrolanguages are mapped to the single language that data sets use, such as zh to cmn
 THREE_LETTERS = {two: three for two, three, *_ in _ROWS}
 _TWO_LETTERS = {code: two for two, three, _, _, others in _ROWS for code in (three, *others.split())}
-_USUAL = {two: script for two, _, _, script, _ in _ROWS}  # language -> usual script; "" for Chinese: keep it
+_USUAL = {two: script for two, _, _, script, _ in _ROWS}  # language -> usual script; "" for Chinese: never omit it
 
 
 @cache

@@ -33,7 +33,7 @@ from bgt_core.files import alone, file_lock, sha256_file, write_json, writing
 if TYPE_CHECKING:
     import requests
 
-SMALL, MOST = 2**26, 100  # maximum unpacked size: SMALL bytes, or MOST times the archive's size (text: 3 to 20 times)
+SMALL, MOST = 2**26, 100  # maximum unpacked size: MOST times the packed size (text: 3 to 20), or SMALL bytes if larger
 UNPROMISED = 2**30  # maximum number of bytes of a file whose size the server does not announce
 CHUNK = 4096  # number of rows that are written together
 NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # first bytes of a reply that is not the requested text
@@ -237,7 +237,7 @@ def _get(address: str, folder: Path, trusted: manifest.Json, report: Report) -> 
         raise DataError(f"{address}: expected an address that ends in the name of a file.")
     pooch.get_logger().setLevel("ERROR")
     bar, hooks = _Bar(address, report), {"response": [check_encrypted, close_failed]}
-    headers = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # not compressed, so that sizes agree
+    headers = {"Accept-Encoding": "identity", "User-Agent": "bgt"}  # uncompressed, so that the announced size is right
     timeout = (10.0, 60.0)  # in seconds: time to connect, and time to wait for the next block
     get = pooch.HTTPDownloader(progressbar=bar, headers=headers, timeout=timeout, hooks=hooks)
     path = folder / name
@@ -298,7 +298,7 @@ def unpack(archive: Path, folder: Path) -> list[Path]:
                         _check_size(archive, size := size + member.size)
                         if not (member.isfile() or member.isdir()):
                             raise DataError(f"{archive}: {member.name!r} is a link or a device; nothing was unpacked.")
-                    tar.extraction_filter = getattr(tarfile, "data_filter", None)  # absent before Python 3.11.4
+                    tar.extraction_filter = getattr(tarfile, "data_filter", None)  # new in Python 3.11.4
                     tar.extractall(folder)
             elif archive.suffix == ".gz":
                 with gzip.open(archive) as packed, (folder / archive.stem).open("wb") as file:

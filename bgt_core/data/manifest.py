@@ -30,7 +30,7 @@ def read_manifest(folder: Path) -> Json:
         tables = [manifest["sources"], manifest["files"]]
         sound = all(isinstance(each, dict) for table in tables for each in (table, *table.values()))
         if manifest["schema"] != SCHEMA or not sound:
-            raise ValueError("not a manifest of this version")
+            raise ValueError("its format is of another version")
     except NotFound:
         raise
     except (ValueError, KeyError, TypeError) as error:
@@ -54,7 +54,7 @@ def read_card(path: Path) -> Json | None:
             return None
         card = files.read_json(card_path)
         if card["schema"] != CARD or not isinstance(card["file"], dict):
-            raise ValueError("not a card of this version")
+            raise ValueError("its format is of another version")
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{card_path}: damaged ({error}); make {path.name} again.") from None
     return card

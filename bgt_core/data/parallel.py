@@ -41,7 +41,7 @@ class Skipped:
     """The number of skipped bad lines for each reason, and messages about the first of them."""
 
     counts: Counter[str] = field(default_factory=Counter)  # reason -> number of lines
-    examples: list[str] = field(default_factory=list)  # messages: "file:line: problem"
+    examples: list[str] = field(default_factory=list)  # messages in the form "FILE:LINE: problem"
 
     def add(self, reason: str, message: str) -> None:
         self.counts[reason] += 1

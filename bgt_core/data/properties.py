@@ -251,7 +251,7 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
 
     def forms(text: str) -> list[str]:
         addressed = re.search(r"\bdu\b", text, re.IGNORECASE)
-        if addressed and re.search(r"\bdi(?:r|ch)\b", text, re.IGNORECASE):  # unsure if "Ihnen" or "sich"
+        if addressed and re.search(r"\bdi(?:r|ch)\b", text, re.IGNORECASE):  # may be "Ihnen" or "sich"
             return []
         if PROPERTIES["address"].value(text, "de") != "du" or not (
             addressed or re.match(_RULES["de"]["no-imperative"], text)

@@ -180,8 +180,8 @@ class Perplexity:
 
     @classmethod
     def of_file(cls, path: Path) -> Perplexity:
-        """Train on the lines of a file, or on its first column. A sentence that is repeated in the next lines,
-        such as a reference with several translations, counts once. Raises DataError for an empty file."""
+        """Train on the lines of a file, or on the first column of a table. A sentence that is repeated in the next
+        lines, such as a reference with several translations, counts once. Raises DataError for an empty file."""
         lines = (normalise(line.partition("\t")[0]) for _, line in text_lines(path))
         sentences = [sentence for sentence, _ in groupby(lines) if sentence]
         if not sentences:

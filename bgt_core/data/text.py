@@ -123,7 +123,7 @@ class Tokenizer:
                 num_threads=1,  # several threads would change the order of summation, and so the model
                 minloglevel=2,
             )
-        except RuntimeError as error:  # explain the two usual errors in words for users
+        except RuntimeError as error:  # explain if `vocab_size` does not fit the text
             reason = f"SentencePiece could not train {vocab_size} tokens: {error}"
             if largest := re.search(r"set it to a value <= (\d+)", str(error)):
                 reason = f"vocab_size {vocab_size} is too large for this text: the largest possible is {largest[1]}"
@@ -213,7 +213,7 @@ def _characters(categories: set[str]) -> str:
     return "".join(f"{chr(run[0][1])}-{chr(run[-1][1])}" for run in runs)
 
 
-COMBINING = _characters({"Mn", "Mc", "Me"})  # accents, vowel signs and points, which modify the character before
+COMBINING = _characters({"Mn", "Mc", "Me"})  # accents, vowel signs and points on the preceding character
 HIDDEN = _characters(INVISIBLE)  # joiners, direction marks and controls, which `normalise` removes
 WITHIN = COMBINING + HIDDEN
 LETTERS = rf"\w[\w{WITHIN}]*(?:['’‐‑·׳״-]\w[\w{WITHIN}]*)*"  # a word with its apostrophes and hyphens

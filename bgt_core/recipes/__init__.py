@@ -194,7 +194,7 @@ def override(config: Any, overrides: Mapping[str, Any]) -> Any:
 
 
 def checked(name: str, value: Any, default: Any) -> Any:
-    """Return a setting's value; make a list a tuple. UsageError if it is too large, or not of the type of `default`."""
+    """Return a setting's value, with a list made a tuple. UsageError if it is too large or not of `default`'s type."""
     kinds: Any = {float: (float, int), tuple: (list, tuple)}.get(type(default), type(default))
     if not isinstance(value, kinds) or isinstance(value, bool) != isinstance(default, bool):
         raise UsageError(f"{name}={value!r} should have the same type as the default value, {default!r}.")

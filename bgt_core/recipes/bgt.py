@@ -1,6 +1,7 @@
-"""The Bilingual Generative Transformer: its paper's model, a smaller model, and baselines (translators, autoencoders).
+"""The Bilingual Generative Transformer: the model of the BGT paper, a smaller model, and baselines.
 
-"From" says which column of a row a model reads, and "to" says which columns it generates.
+"From" says which column of a row a model reads, and "to" says which columns it generates. Logit and Hidden are ways in
+which a latent enters the decoder (see `FUSIONS`).
 
 | recipe | from | to | published: STS 2012-2016 average, Pearson x 100 |
 |---|---|---|---|

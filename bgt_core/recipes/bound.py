@@ -46,10 +46,10 @@ class BoundConfig:
     roles_dim: int = 256  # units of the part that encodes who does what to whom; a multiple of 16
     roles_share: float = 0.2  # weight of the part for roles in the cosine of two semantic latents
     composed_layers: int = 3  # number of layers of the Transformer for the part that encodes word order
-    roles_layers: int = 2  # number of layers of the Transformer for roles
-    # number of positions whose word-order vectors decoders attend to; at later positions they are only added to inputs
+    roles_layers: int = 2  # Number of layers of the Transformer for roles.
+    # Number of positions whose word-order vectors decoders attend to; at later positions they are only added to inputs
     memory_slots: int = 24
-    tag_dim: int = 0  # width of each language's vector, if languages share nets; 0: each language has its own nets
+    tag_dim: int = 0  # units of the trained vector of each language, if languages share nets; 0: no sharing
     language_dim: int = 64
     language_layers: int = 1
     decoder_layers: int = 2
@@ -60,11 +60,11 @@ class BoundConfig:
     # Share of sentences that are generated from their own semantic latent; the others, from a translation's latent.
     own_share: float = 0.5
     borrowed_share: float = 0.5  # share of sentences that get another sentence's language latent
-    exchanged_marks: float = 0.5  # share of sentences that get another sentence's closing mark
-    # initial log variances of the posteriors; the noise of a wide semantic posterior hides words of long sentences
+    exchanged_marks: float = 0.5  # Share of sentences that get another sentence's closing mark.
+    # Initial log variances of the posteriors; the noise of a wide semantic posterior hides words of long sentences
     semantic_log_variance: float = -6.0
     language_log_variance: float = -3.0
-    teacher_dim: int = 0  # dimension of the teacher model's vectors (`--teacher`): average_dim; 0: no teacher
+    teacher_dim: int = 0  # dimension of the teacher's vectors (`--teacher`): average_dim, or 0 without a teacher
     train_decoders: bool = True  # if false, only the semantic encoder learns; train the rest later (--init-from)
 
     def __post_init__(self) -> None:
@@ -225,7 +225,7 @@ class RecombiningBGT(BGT):
         if style.is_meta or not takes.any():  # on the meta device, tensors have no values
             return style
         lends = (number[:, None] == number).float().fill_diagonal_(0)  # (B, B)
-        lends[:, 0] += lends.sum(1) == 0  # multinomial fails if all weights are 0; `takes` drops this draw below
+        lends[:, 0] += lends.sum(1) == 0  # multinomial fails if all weights are 0; this draw is discarded below
         other = torch.multinomial(lends, 1).squeeze(1)
         takes &= number == number[other]
         return torch.where(takes[:, None], style[other], style)

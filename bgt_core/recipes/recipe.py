@@ -53,7 +53,7 @@ class TrainConfig:
     scramble: float = 0.0  # share of the training sentences whose tokens are shuffled
     mega_batch: int = 0  # maximum number of updates among whose rows hard negatives are sought; 0: in-batch negatives
     mega_batch_warmup: int = 0  # number of updates after which mega-batches grow by 1 update; 0: full size at once
-    mega_batch_start: float = 0.0  # number of epochs before the search for hard negatives starts
+    mega_batch_start: float = 0.0  # Number of epochs before the search for hard negatives starts.
     # Maximum number of encoder-only updates before each full update (He et al. 2019: 100), until an epoch does not
     # raise the mutual information. 0: ordinary training.
     aggressive_steps: int = 0

@@ -84,7 +84,7 @@ class ParaphraseVAEConfig:
 class SecondStageConfig:
     """A classifier of sentence pairs, which uses the encoders that a first training stage has trained."""
 
-    base: ModelConfig  # the model of the first stage
+    base: ModelConfig  # the model of the first training stage
 
     @property
     def semantic_dim(self) -> int:

@@ -24,7 +24,7 @@ from bgt_core.posterior import Gaussian, sample
 
 @dataclass(frozen=True, kw_only=True)
 class WriterConfig:
-    """A model whose semantic latent is another encoder's vector. Transformers encode its language latents.
+    """A model whose semantic latent is another encoder's vector. Its language latents come from Transformers.
 
     The option `--encoder` sets the first three settings.
     """
@@ -102,7 +102,7 @@ class LinearMemory(Memory):
 
 @dataclass(frozen=True, eq=False)
 class Drafted:
-    """The input of a `CorrectingDecoder`: the latents of B sentences, and encoded drafts, which it corrects."""
+    """The input of a `CorrectingDecoder`: the latents of B sentences, and the encoded drafts to be corrected."""
 
     latent: Tensor  # (B, L)
     states: Tensor  # (N, H): encoder states of the drafts' N tokens
@@ -161,7 +161,7 @@ LENGTH = 16.0  # length of standardised vectors of any width, so that one learni
 
 
 class StoredVector(nn.Module):
-    """Another encoder's vectors, of `units` units, with Gaussian noise, in place of a semantic encoder.
+    """Takes the place of a semantic encoder: a latent is another encoder's vector of `units` units plus Gaussian noise.
 
     `log_variance` is the log of the noise's variance, relative to the variance of the vectors.
     """
@@ -227,7 +227,7 @@ class VectorWriter(WritingModel):
 
     @property
     def stored(self) -> StoredVector:
-        """The other encoder's vectors, in place of a semantic encoder."""
+        """The module that takes the place of the semantic encoder."""
         return self.encoders[SEMANTIC]  # type: ignore[return-value]
 
     def forward(self, batch: Batch, readout: Readout | None = None) -> Outputs:

@@ -58,7 +58,7 @@ class StylePair(NamedTuple):
 
 @cache
 def style_sentences() -> list[Styled]:
-    """Return the sentences of `STYLE`, in all of `LANGS`. No shipped model was trained on them."""
+    """Return the sentences of all languages in the file `STYLE`. No shipped model was trained on them."""
     return [Styled(*line.split("\t")) for line in lzma.decompress(STYLE.read_bytes()).decode().splitlines()]
 
 

@@ -150,8 +150,6 @@ def choose(name: str, *, pair: str | None = None, release: str | None = None) ->
     return Choice(chosen, langs, release or chosen.release)
 
 
-# The following functions download, unpack and convert data sets.
-
 Report = Callable[[int, int | None], None]  # called with the bytes read so far and the total (None if unknown)
 
 

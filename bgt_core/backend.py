@@ -51,8 +51,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def compiles_shapes(x: Tensor) -> bool:
-    """Whether oneDNN compiles code for each new shape of x, as it does for 16-bit products on a CPU. In training, most
-    updates have a new number of tokens; unless x is padded to a few shapes, compiling takes a fifth of the time."""
+    """Whether oneDNN compiles code for each new shape of x, as it does for 16-bit products on a CPU. Most updates
+    have a new number of tokens. Unless x is padded to one of a few shapes, a fifth of training is spent compiling."""
     return x.device.type == "cpu" and matmul_dtype(x) == torch.bfloat16
 
 
@@ -128,7 +128,7 @@ class Int8Linear(nn.Module):
         low, high = x.aminmax()
         scale = max(-low.item(), high.item(), TINY) / (self.zero - 1)
         half = torch.tensor(self.zero + 0.5, dtype=torch.float32, device="cpu")
-        rounded = torch.add(half, x.float(), alpha=1 / scale).to(torch.uint8)  # truncating x + 0.5 rounds x
+        rounded = torch.add(half, x.float(), alpha=1 / scale).to(torch.uint8)  # x + 0.5, truncated, is x rounded
         if HAS_ONEDNN_INT8:
             return multiply_int8(rounded, scale, self.zero, self.packed, self.scales, self.bias, matmul_dtype(x))
         weight = self.packed.float() * self.scales[:, None]
@@ -254,7 +254,7 @@ def keep_memory() -> None:
     """Tell glibc to keep freed memory until `release_memory` is called; no effect with other C libraries. Otherwise,
     the system would fill hundreds of megabytes with zeros before each training step (3% of the step's time)."""
     if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
-        for option, size in ((M_TRIM_THRESHOLD, 2**31 - 1), (M_MMAP_THRESHOLD, 2**25)):  # glibc allows no larger sizes
+        for option, size in ((M_TRIM_THRESHOLD, 2**31 - 1), (M_MMAP_THRESHOLD, 2**25)):  # glibc's largest values
             libc.mallopt(option, size)
 
 

@@ -228,7 +228,7 @@ def save(
             **({"card": card} if card else {}),
         }
         (partial / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        for path in partial.glob("*.safetensors"):  # so that not only their owner can read them
+        for path in partial.glob("*.safetensors"):  # safetensors lets only the owner read its files
             shutil.copymode(partial / CONFIG, path)
 
 
@@ -370,8 +370,8 @@ CARD_LISTS: Mapping[str, Mapping[str, Any]] = {  # name of a list of objects in 
 
 
 def check_card(card: object, source: str) -> Mapping[str, Any]:
-    """Check that the facts about a model have the form that the app and the model's README need. If not, raise a
-    DataError that names `source`.
+    """Check that a model card has the form that the app and the model's README need. If not, raise a DataError that
+    names `source`.
 
     The entry `scores` must be {measure: number} or {measure: {column: number or text}}. The entries that are in
     `CARD_LISTS` must be lists of JSON objects. Each object must have the fields that `CARD_LISTS` requires; if it
@@ -381,7 +381,7 @@ def check_card(card: object, source: str) -> Mapping[str, Any]:
     def is_plain(value: object) -> bool:
         return value is None or isinstance(value, int | float | str)
 
-    def is_record(value: object) -> bool:  # its fields are numbers, texts, or lists of these
+    def is_record(value: object) -> bool:  # a JSON object of numbers, strings, and lists of these
         return isinstance(value, dict) and all(
             all(map(is_plain, cells)) if isinstance(cells, list) else is_plain(cells) for cells in value.values()
         )

@@ -77,7 +77,7 @@ class Batch:
     anchor: str  # the column whose semantic latent all reconstructions of the batch share (paper, sec. 3)
     shift: int = 1  # column i is predicted from column i + shift (cyclically); changes per batch, 1 for two columns
     negatives: Mapping[str, Tokens] = field(default_factory=dict)  # One hard negative for each sentence.
-    # `altered` has sentences with nearly the same words as those of a column, but with another meaning.
+    # `altered`: column -> for each of its sentences, another one with nearly the same words, but another meaning.
     altered: Mapping[str, Tokens] = field(default_factory=dict)
     labels: Tensor | None = None  # (B,) float32, the labels of the rows; None if the data have no labels
     targets: Tensor | None = None  # (B, D) float32: vectors of the teacher, another encoder, for these rows
@@ -167,7 +167,7 @@ class Prediction(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Styled:
-    """The language latents and the style ids of all sentences of a batch that are in one language, B of them."""
+    """The language latents and the style ids of the B sentences of a batch that are in one language."""
 
     mean: Tensor  # (B, L), posterior means of the language latent
     number: Tensor  # (B,) int64, style ids; sentences of the same style have the same id
@@ -178,8 +178,8 @@ class Outputs:
     """The outputs of a model for a batch. Objectives compute the loss from these outputs alone."""
 
     semantic: Mapping[str, Posterior]  # Column -> semantic posteriors of its sentences.
-    # `posteriors` has those with a KL term: latent -> {name: posteriors}. For "semantic", the only name is "semantic"
-    # (the anchor column's posteriors); for "language", each language is a name. The metric of "en" is "kl/en".
+    # `posteriors` has the posteriors with a KL term: latent -> {name: posteriors}. The semantic latent has one name,
+    # "semantic" (the anchor column); the language latent has a name for each language, such as "en". Metric: "kl/en".
     posteriors: Mapping[str, Mapping[str, Posterior]]
     predictions: Sequence[Prediction] = field(default_factory=list)
     negatives: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.negatives`

@@ -252,5 +252,5 @@ def reading_parquet(file: Path | str, expected: str = "a Parquet file") -> Itera
 
 
 def record_path(path: Path) -> Path:
-    """Return the path of the JSON file that records how a file was made: FILE.json for FILE."""
+    """Return the path of the JSON file that describes how a file was made: FILE.json for FILE."""
     return path.with_name(path.name + ".json")

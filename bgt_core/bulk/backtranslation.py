@@ -72,7 +72,7 @@ def backtranslate(
     Args:
         translator: Translates sentences into the language `into`.
         source: The bitext, in a format of `read_pairs`.
-        out: A .tsv file (plain, .gz, .xz or .zst). The card OUT.json, written beside it, names the sources.
+        out: A .tsv file (plain, .gz, .xz or .zst). OUT.json, written beside it, describes the files it was made from.
         langs: The columns of the bitext in order: two languages, and "_" for each column to skip.
         into: The target language, one of `langs`.
         shard: (i, n): translate only shard i of n shards, counted from 1, and write it to `part(out, i, n)`.
@@ -128,7 +128,7 @@ def backtranslate(
 
 
 def _finished(out: Path, inputs: dict[str, object]) -> Counter[str] | None:
-    """Return the counts of the table `out` if it is complete and made from these inputs, else None."""
+    """Return {name in `COUNTS`: count} for the table `out` if it is complete and made from these inputs, else None."""
     try:
         card = manifest.read_card(out) or {}
         counts = Counter({name: int(card[name]) for name in COUNTS})

@@ -112,7 +112,7 @@ def scaled(values: np.ndarray) -> np.ndarray:
 
 
 def ratio(covariance: np.ndarray, first: np.ndarray, second: np.ndarray, varied: np.ndarray) -> np.ndarray:
-    """Divide a covariance by the square roots of both variances; return 0 where `varied` is False."""
+    """Divide covariances by the square roots of the variances `first` and `second`; 0 where `varied` is False."""
     return np.where(varied, covariance / np.sqrt(np.where(varied, first * second, 1)), 0)
 
 
@@ -202,7 +202,7 @@ def contrast(parts: Sequence[tuple[float, BootstrappedScore]], level: float) -> 
 
 
 def verdict(value: float, p_holm: float, level: float) -> str:
-    """Judge the claim that a weighted sum of scores is above 0, given the sum and its p-value; return a verdict."""
+    """Return whether the claim that a weighted sum of scores is above 0 "holds", given the sum and its p-value."""
     if p_holm >= 1 - level:
         return NOT_SEPARABLE
     return HOLDS if value > 0 else FAILS

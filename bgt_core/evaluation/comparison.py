@@ -148,7 +148,7 @@ class Result:
             for system, cell in zip(self.systems, cells, strict=True):
                 parts = {**key._asdict(), "system": system}
                 if across != "system":
-                    parts.pop(key._fields[-1])  # the number of items may differ between scores in a row
+                    parts.pop(key._fields[-1])  # the number of items may differ within a row of the table
                     if cell is None:
                         continue
                 column = parts.pop(across)
@@ -200,7 +200,7 @@ class Statistic:
     warnings: Sequence[str] = ()  # reasons why scores may differ from published ones
     compared: Sequence[str] | None = None  # systems whose differences are tested; None for all
     lower_is_better: Collection[Key] = ()
-    families: Mapping[Key, str] = field(default_factory=dict)  # score -> name of its group for Holm's correction
+    families: Mapping[Key, str] = field(default_factory=dict)  # score -> family; Holm's method corrects each family
 
 
 def compare(statistic: Statistic, *, resamples: int = 2_000, level: float = 0.95, seed: int = 0) -> Result:
@@ -285,7 +285,7 @@ def compared_of(statistic: Statistic) -> Sequence[str]:
 
 
 def sign_test(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the exact p-value for the null hypothesis that both systems, (N,), are better on equally many items.
+    """Return the exact p-value for the null hypothesis that each of two systems is better on equally many items (N,).
 
     Unlike a test by resamples, this test works even if one system is always right and the other is always wrong.
     """

@@ -47,7 +47,7 @@ def _distance(
                 for y in range(other_start, j + 1):
                     p, q = x - start, y - other_start
                     edits = min(forests[p, q + 1], forests[p + 1, q]) + 1
-                    if first[x] == start and other_first[y] == other_start:  # if both are trees
+                    if first[x] == start and other_first[y] == other_start:  # if both forests are trees
                         edits = min(edits, forests[p, q] + (labels[x] != other_labels[y]))
                         trees[x, y] = edits
                     else:

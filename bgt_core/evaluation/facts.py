@@ -1,6 +1,6 @@
 """Find negations, numbers, names and word classes in a sentence by rules, and compare generated text with its source.
 
-facts.toml contains the patterns and words of each language, and docs/reliability.md the accuracy of each rule. A rule
+facts.toml lists the patterns and words of each language; docs/reliability.md reports the accuracy of each rule. A rule
 returns None for a language in which it is not accurate enough. The rules do not use a model.
 """
 

@@ -22,7 +22,7 @@ from bgt_core.splitting import Split
 from bgt_core.tables import Table, markdown_text
 
 LINES = 1_000  # maximum number of held-out lines that are measured
-AS_THEY_ARE, PRIVATE = "as they are", ": private"  # names of systems: whole vectors; suffix of private parts
+AS_THEY_ARE, PRIVATE = "as they are", ": private"  # the system of whole vectors; suffix of private parts' names
 GUESS = "the most frequent"  # name of the system that always predicts the most frequent label
 FOLDS = 5
 PROBES = "Accuracy of linear probes"
@@ -59,10 +59,9 @@ def probed(
 ) -> Statistic:
     """Cross-validate linear probes that predict the language, the closing mark or the length of a sentence.
 
-    Sentence n of each column is a translation of sentence n of the others, so both are in the same of five folds.
-    The length of a sentence is short, medium or long: each is a third of the sentences of its language, by number of
-    characters. The last system, `GUESS`, always predicts the most frequent label. A property that has the same value
-    for all sentences is omitted.
+    There are five folds. Translations, which have the same index in all columns, are in the same fold. The length of a
+    sentence is short, medium or long: each class has a third of a language's sentences, by number of characters. The
+    last system, `GUESS`, always predicts the most frequent label. A property with a single value is omitted.
     """
     from bgt_core.vectors.linear_probe import held_out_hits  # slow, because this module imports torch
 
@@ -170,7 +169,7 @@ def report(
 
 
 def parts(inner: Remembered, splits: Mapping[str, Split]) -> dict[str, SentenceEncoder]:
-    """Return {name: encoder} for the whole vectors, and for the shared and the private part of each split."""
+    """Return {system: encoder}: whole vectors as they are, and each split's shared part and private part of them."""
 
     def part_of(split: Split, latent: str) -> ExternalEncoder:
         def embed(texts: list[str], lang: str, _: str) -> np.ndarray:

@@ -99,7 +99,7 @@ class Latents:
         }
 
     def of(self, writing: Writing) -> dict[str, np.ndarray]:
-        """Return the latents from which a plan's text is generated: (N, L) for each latent."""
+        """Return the latents from which the sentences of a `Writing` are generated: (N, L) for each latent."""
         of_style = {
             latent: each[writing.styles] for (latent, lang), each in self.vectors.items() if lang == writing.lang
         }

@@ -72,7 +72,7 @@ class Sum(Mapping[str, Part]):
             for role in part.roles:
                 if role in owners:
                     raise UsageError(
-                        f"objective: {owners[role]} and {name} share the role '{role}'; set the weight of one to 0"
+                        f"objective: {owners[role]} and {name} share the role '{role}'; set the weight of one loss to 0"
                     )
                 owners[role] = name
 

@@ -37,7 +37,7 @@ from bgt_core.training.workers import Workers
 REPORT_SECONDS = 10.0  # seconds between two reports of the training loss
 WINDOW = 20  # number of updates over which `Guard` averages the loss
 LONG = 1_000  # runs on a GPU with at least this many updates compile their layers, which takes a minute or two
-GROUP = 10  # number of encoder updates whose mean loss aggressive training compares with that of the next group
+GROUP = 10  # updates per group; aggressive training stops updating encoders if a group's mean loss is no lower
 
 Row = dict[str, object]  # the metrics of a report, by name
 
@@ -65,7 +65,7 @@ class Hooks:
 
 
 def make_optimizer(model: Model, config: TrainConfig) -> torch.optim.AdamW:
-    """Make AdamW as in the paper, with decoupled decay (p -= rate * decay * p)."""
+    """Make AdamW with decoupled weight decay (p -= rate * decay * p), as in the BGT paper."""
     learns = [parameter for parameter in model.parameters() if parameter.requires_grad]
     rate, decay = config.learning_rate, config.weight_decay
     return torch.optim.AdamW(learns, lr=rate, betas=(0.9, 0.98), eps=1e-8, weight_decay=decay, fused=True)
@@ -241,8 +241,8 @@ class Aggressive:
         return sums
 
     def train_inference_network(self, step: int) -> tuple[int, int]:
-        """Make groups of `GROUP` updates of the encoders, until the mean loss per token does not fall from one group to
-        the next (He et al. 2019, alg. 1). Return the number of updates, and the number of tokens in this worker."""
+        """Update the encoders until the mean loss per token of the last `GROUP` updates is no longer below that of the
+        `GROUP` updates before (He et al. 2019, alg. 1). Return (number of updates, number of tokens in this worker)."""
         before, updates, tokens, group = math.inf, 0, 0, Sums()
         for number, update in enumerate(self.more_batches(step), 1):
             sums = train_step(self.trainer, step, update, number)

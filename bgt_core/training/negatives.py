@@ -91,7 +91,7 @@ def hard_negatives(
     of the previous column; then S is added to its index.
     """
     joined = {column: torch.cat([of_batch[column] for of_batch in means]) for column in columns}
-    if len(columns) == 2:  # with two columns, one matrix product gives the negatives of both
+    if len(columns) == 2:  # then one matrix product finds the negatives in both columns
         first, last = columns
         ahead, back = nearest_other(joined[first], joined[last])
         nearest = {last: ahead, first: back}
@@ -99,7 +99,7 @@ def hard_negatives(
         nearest = {
             column: nearest_other(joined[columns[at - 1]], joined[column])[0] for at, column in enumerate(columns)
         }
-    wrong = {}  # the order of columns here is their order in batches, and so determines the random draws
+    wrong = {}  # the order of its columns becomes their order in batches, on which random draws depend
     for column, (cosine, row) in nearest.items():
         if both_sides:
             side = joined[columns[columns.index(column) - 1]]

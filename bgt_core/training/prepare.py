@@ -153,7 +153,7 @@ def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
         for parameter in parameters:
             parameter.requires_grad_(False)
     if not any(parameter.requires_grad for parameter in model.parameters()):
-        raise UsageError(f"{', '.join(prefixes)}: nothing is left to train; freeze fewer parts", parameter="freeze")
+        raise UsageError(f"{', '.join(prefixes)}: nothing is left to train; shorten the list", parameter="freeze")
 
 
 def meta_model(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 INFORMED = 2_000  # number of held-out rows on which aggressive training measures the mutual information
 ROUNDING = 1e-6  # sentences whose cosines differ by less than this count as equally near
-BASE = 6_364_136_223_846_793_005  # any odd number; a hash is a polynomial in it with token ids as coefficients
+BASE = 6_364_136_223_846_793_005  # any odd number: a hash is a polynomial of it, with token ids as coefficients
 
 
 @torch.inference_mode()

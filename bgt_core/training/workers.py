@@ -36,11 +36,11 @@ Value = TypeVar("Value")
 
 @dataclass(eq=False)
 class Workers:
-    """A worker process, with the index `rank`, of a group of `count` workers. The context manager connects them."""
+    """One of `count` worker processes, with the index `rank`. Entering the context connects all workers."""
 
     rank: int = 0
     count: int = 1
-    store: dist.Store | None = None  # the workers use it to connect; None if `torchrun` started them
+    store: dist.Store | None = None  # through which workers find each other; None if `torchrun` started them
 
     @classmethod
     def from_environment(cls) -> Workers:

@@ -43,7 +43,7 @@ TINY: dict[str, dict[str, Any]] = {
 }
 SIAMESE = {"d_model": 16, "valid_pairs": 20, "batch_tokens": 600, "mega_batch": 3, "mega_batch_warmup": 1}
 TINY |= {"sp": SIAMESE, "bilstm": SIAMESE}
-PARAPHRASTIC = SIAMESE | {"columns": ["en", "fr"]}  # for recipes whose two columns are usually in one language
+PARAPHRASTIC = SIAMESE | {"columns": ["en", "fr"]}  # for recipes that usually train on two columns of one language
 TINY |= {"avg": PARAPHRASTIC | {"mega_batch": 0}, "gran": PARAPHRASTIC}
 TINY["vgvae"] = PARAPHRASTIC | {"semantic_dim": 12, "syntactic_dim": 6, "hidden_dim": 24, "mega_batch_start": 0.0}
 VAR_SIAMESE = {"d_model": 16, "semantic_dim": 12, "hidden_dim": 10, "valid_pairs": 20, "columns": ["en", "fr"]}
@@ -63,7 +63,7 @@ FIRST = ("browser", "end_to_end", "app", "analysis", "training", "run")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip tests that need a missing device. In parallel runs, run the folders in the order of `FIRST`."""
+    """Skip tests that need a CUDA device if there is none. In parallel runs, sort tests by the folders in `FIRST`."""
     if not torch.cuda.is_available():
         for item in items:
             if item.get_closest_marker("gpu"):
@@ -81,8 +81,7 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Schedule tests as `--dist loadfile` does, but run all browser tests on one worker, because they share an app, and
-    two browsers on two cores would time out."""
+    """Schedule tests as `--dist loadfile` does, but all browser tests on one worker, as two browsers would time out."""
     from xdist.scheduler import LoadFileScheduling
 
     class OneBrowser(LoadFileScheduling):
@@ -147,7 +146,7 @@ def batch(grammar: list[Pair], tokenizer: Tokenizer) -> Batch:
 
 @pytest.fixture(scope="session")
 def tiny() -> Callable[..., Recipe]:
-    """tiny(name, **settings): a recipe with small sizes. Name a setting in full, or by its name's last part."""
+    """tiny(name, **settings): a recipe with small sizes. The last part of a setting's name is enough to set it."""
 
     def build(name: str = "bgt-small", **settings: object) -> Recipe:
         return recipes.configure(name, {**SHARED, **TINY[name], **settings})
@@ -159,7 +158,7 @@ def tiny() -> Callable[..., Recipe]:
 def made_once(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str, Callable[[Path], object]], Path]:
-    """made_once(name, make): a folder that `make` writes only once for all test processes; returns its path."""
+    """made_once(name, make): return the path of a folder that `make` fills only once for all test processes."""
     base = tmp_path_factory.getbasetemp()
     base = base.parent if hasattr(request.config, "workerinput") else base
 
@@ -240,7 +239,7 @@ def saved_siamese(
     tokenizer: Tokenizer,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """A checkpoint of an untrained `var-siamese`, whose probabilities vary widely."""
+    """A checkpoint of an untrained `var-siamese`, whose predicted probabilities of a duplicate vary widely."""
     torch.manual_seed(0)
     sizes = {"d_model": 16, "hidden_dim": 12, "semantic_dim": 8}
     settings = {f"model.base.{name}": size for name, size in sizes.items()}

@@ -37,7 +37,7 @@ def relative(result: torch.Tensor, exact: torch.Tensor) -> float:
 
 @pytest.mark.parametrize("rows", [1, 16, 21, 33, 64])
 def test_rows_added_for_16_bit_products_change_nothing(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All numbers are small integers, so that 16 bits represent products and sums exactly."""
+    """Padding rows leave products in bfloat16 unchanged. Numbers are small integers, so that rounding is no excuse."""
     torch.manual_seed(0)
     layer, x, slope = Linear(5, 4), torch.randint(-4, 5, (rows, 5)).float(), torch.randint(-4, 5, (rows, 4)).float()
     torch.nn.init.ones_(layer.weight), torch.nn.init.zeros_(layer.bias)

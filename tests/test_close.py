@@ -10,7 +10,7 @@ SINGLE = torch.tensor([1e-9, 100.0])
 
 
 def test_what_rounding_changes_is_close() -> None:
-    assert_close(SINGLE, [1e-4, 100.0005])  # the largest number's rounding error is allowed everywhere
+    assert_close(SINGLE, [1e-4, 100.0005])  # every element may have the rounding error of the largest
     assert_close([1.0, np.inf], [1 + 1e-13, np.inf])
     assert_close(1e-9, 0, FLOAT32, scale=1)
     assert_close(torch.ones(2, requires_grad=True).bfloat16(), 1.01)

@@ -1,5 +1,5 @@
 """`diagnose` agrees with a linear Gaussian model, whose likelihood and posterior have a closed form. Its estimate of
-mutual information agrees with its minimum, its maximum, and quadrature."""
+mutual information is right where this is smallest (0) and largest (log N), and agrees with quadrature between."""
 
 import math
 
@@ -24,7 +24,7 @@ TRUE_VARIANCE = 1 / (1 + LOADINGS.square().sum(0) / NOISE**2)  # (2,), the varia
 
 
 def measured(batch: Batch) -> Tensor:
-    """Return the data x (B, 3) that the model explains: the first three token ids of each sentence / 10."""
+    """Return the data x (B, 3) that the model explains: a tenth of the first three token ids of each sentence."""
     return batch.sides["en"].ids[:, :3].double() / 10
 
 
@@ -157,7 +157,7 @@ def test_equal_posteriors_tell_nothing_and_distant_ones_log_n() -> None:
 
 
 def test_it_is_the_integral_over_the_mixture() -> None:
-    """The mutual information is that of quadrature for five different posteriors, each of which occurs 800 times."""
+    """The mutual information equals that by quadrature, for five different posteriors that occur 800 times each."""
     means, deviations = [-1.5, -0.5, 0.0, 0.7, 2.0], [0.3, 1.0, 0.5, 0.2, 0.8]
 
     def mixture(z: float) -> float:

@@ -38,7 +38,7 @@ def test_rough_matrix_products_turn_vectors_by_a_few_degrees(
         rough = in_precision(shipped, precision).embed(sentences, lang="fr", latent=latent)
         assert rough.dtype == np.float32
         assert shipped.similarity_pairwise(exact, rough).min() > cosine
-        assert latent == "semantic" or np.abs(exact - rough).max() > 1e-4  # the semantic latent is an average
+        assert latent == "semantic" or np.abs(exact - rough).max() > 1e-4  # averaging hides rounding
         assert np.array_equal(shipped.embed(sentences, lang="fr", latent=latent), exact)
     assert all(torch.equal(value, before[name]) for name, value in shipped.model.state_dict().items())
 
@@ -104,7 +104,7 @@ def test_a_progress_bar_is_drawn_on_stderr_on_request(
 def test_text_of_any_lengths_is_embedded_in_few_shapes(
     model: bgt_core.Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each batch shape costs memory, because oneDNN keeps the code that it compiles for it."""
+    """Each shape of a batch costs memory, because oneDNN keeps the code that it compiles for the shape."""
     latent, model, draw = "language", in_precision(model, "fp32"), random.Random(0)
     words = "dog house old man late sleeps where is the".split()
     lengths = [min(200, max(1, round(8 * draw.lognormvariate(0, 0.8)))) for _ in range(20_000)]
@@ -123,7 +123,7 @@ def test_text_of_any_lengths_is_embedded_in_few_shapes(
         vectors = np.concatenate(
             [model.embed(texts[at : at + 5_000], lang="en", latent=latent) for at in range(0, 20_000, 5_000)]
         )
-    assert not any(packed for *_, packed in shapes)  # packed batches would differ in shape
+    assert not any(packed for *_, packed in shapes)  # batches without padding would have too many different shapes
     assert len(shapes) < 60 < shapes.total() / 2
     tokens = sum(map(len, model.tokenizer.encode(texts)))
     assert sum(rows * length * count for (rows, length, _), count in shapes.items()) < 1.1 * tokens

@@ -1,4 +1,4 @@
-"""A written file is complete or absent, and a lock ends with its process."""
+"""A file is either written completely or absent, and a lock is released when its process ends."""
 
 import subprocess
 import sys

@@ -135,7 +135,7 @@ def test_every_requirement_is_pinned_within_its_range() -> None:
 
 @pytest.mark.parametrize("extra", ["app", "dev"])
 def test_what_make_installs_is_pinned_by_hash(extra: str) -> None:
-    """`requirements` has the versions of constraints.txt, for all packages that an extra needs except torch."""
+    """The files in `requirements` have the versions of constraints.txt, and all packages of the extra except torch."""
     pins = dict(re.findall(r"^(\S+)==(\S+)", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE))
     pins = {canonicalize_name(name): version for name, version in pins.items()}
     locked = {}

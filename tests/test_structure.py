@@ -28,7 +28,7 @@ SIZES = {
     "options": 263,
 }
 
-# Matches comparisons with an absolute tolerance below 0.001, explicit or a library's default.
+# Matches an absolute tolerance below 0.001, whether it is given explicitly or is the default of a library.
 LITTLE = r"(?:[\d.]+e-(?:[4-9]|\d\d)|0\.000\d+)"
 ABSOLUTE = re.compile(
     rf"\batol=(?!0[,)])|\babs=-?{LITTLE}|<=? -?{LITTLE}(?! \*)|{LITTLE} >=? "
@@ -137,7 +137,7 @@ def test_every_module_has_a_layer() -> None:
 
 
 def test_what_a_page_computes_and_charts_is_drawn_by_its_layout() -> None:
-    """Only page.py may draw: `compute.py` and `chart.py` of the app may use only Streamlit's caches."""
+    """Only page.py may draw on a page of the app. `compute.py` and `chart.py` may use Streamlit only for its caches."""
     drawn = [
         f"{path}:{node.lineno}: st.{node.attr}"
         for path, node in nodes(ast.Attribute, production)

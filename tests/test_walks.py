@@ -82,8 +82,7 @@ def test_a_training_step(trains: Callable[[], Done], monkeypatch: pytest.MonkeyP
 
 
 def test_a_setting_reaches_the_optimiser(trains: Callable[[], Done]) -> None:
-    """Count the files in which a function holds the learning rate: as a number, as text, in a mapping, or in training
-    settings."""
+    """Count the files with a function that has the learning rate in a variable (number, text, mapping, settings)."""
 
     def holds(value: Any) -> bool:
         match value:

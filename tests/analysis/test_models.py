@@ -22,7 +22,7 @@ def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path) -> None:
     assert 1 <= len(held) <= 20
     pairs = [(text, f"Les {row} chiens dorment ici.") for row, text in enumerate(numbers)]
     pairs += [
-        ("the 5 dogs sleep here!", "Les 5 chiens dorment ici"),  # an earlier pair, but for case and punctuation
+        ("the 5 dogs sleep here!", "Les 5 chiens dorment ici"),  # a duplicate except for case and punctuation
         ("Dogs sleep.", pairs[numbers.index(held[0])][1]),  # this French sentence is in a held-out pair
         ("The test sentence is this one.", "La voilà."),
         ("I go.", "Je vais."),
@@ -50,7 +50,7 @@ def test_nothing_held_out_or_tested_on_is_trained_on(tmp_path: Path) -> None:
     kept_out = (tmp_path / "out" / "held-out" / "en-fr.tsv").read_text("utf-8").splitlines()
     assert [line.split("\t")[0] for line in kept_out] == held
     assert len(trained) == 1_000 - len(held) + 2
-    assert "I go.\tJe vais." in trained  # a test set has this pair, which is too short to be left out
+    assert "I go.\tJe vais." in trained  # a test set contains "I go.", but sentences this short are kept
     assert (tmp_path / "out" / "short" / "en-fr-altered_en.tsv").read_text("utf-8") == "I go.\tJe vais.\tGo I.\n"
     alone = (tmp_path / "out" / "monolingual" / "en.tsv").read_text("utf-8")
     assert alone == "A sentence without a translation.\n"
@@ -86,7 +86,7 @@ def test_means_meet_and_no_other_weight_changes(
     models.erase_language(tmp_path / "before", tmp_path / "after", [f"en-fr={file}"])
 
     def distance(model: bgt_core.Embedder) -> float:
-        """Return the distance between the languages' means, relative to the spread within one language."""
+        """Return the distance between the mean vectors of both languages, divided by the mean deviation in English."""
         english, french = (model.embed([pair[at] for pair in texts], lang=lang) for at, lang in enumerate(("en", "fr")))
         return float(np.linalg.norm(english.mean(0) - french.mean(0)) / english.std(0).mean())
 

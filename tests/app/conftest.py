@@ -84,7 +84,7 @@ class App(AppTest):
         return [json.loads(chart.spec) for chart in charts]
 
     def maps(self) -> list[list[dict[str, Any]]]:
-        """Return the panels of each map: row `ids` (N,), coordinates `xy` (N, 2), interpolation `path` (steps, 2)."""
+        """Return the panels of each map: row `ids` (N,), coordinates `xy` (N, 2), `path` of an interpolation (S, 2)."""
         (data,) = (data for data in self.sent() if "maps" in data)
         ids = np.array(data["rows"]["id"])
         return [[
@@ -121,7 +121,7 @@ def fresh() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limit the length of generated text, as an untrained model does not stop. List installed packages once."""
+    """Limit generated texts to 12 tokens, as an untrained model never ends them. Let Streamlit scan packages once."""
     monkeypatch.setattr(state, "MAX_LENGTH", 12)
     for write in (generate.candidates, generate.generate, search.decode):
         monkeypatch.setitem(write.__kwdefaults__, "max_length", 12)
@@ -177,8 +177,8 @@ def cells_of(
     langs: tuple[str, ...] = ("en", "fr"),
     low: Mapping[str, float] = {},
 ) -> list[Cell]:
-    """Return results of `bgt-probe` on two tasks. `points` is the difference between the latents' accuracies. `low`
-    sets the lower end of a latent's interval."""
+    """Return results of `bgt-probe` on two tasks. `points` is the difference between the latents' accuracies, in
+    percentage points. `low` maps a latent to the lower end of its confidence interval."""
     trail = {"fingerprint": fingerprint or f"{model} fp32 cpu", "probe": probe, "langs": [*langs]}
     cells = []
     for task in ("length", "punct-num"):
@@ -219,7 +219,7 @@ def markdown_of(element: Any) -> list[str]:
 THREE = ("en", "fr", "de")
 VGVAE = {"model.semantic_dim": 8, "model.syntactic_dim": 6, "model.d_model": 12}
 SIDES = {f"kl/{latent}/{side}": 1.0 for latent in ("semantic", "syntactic") for side in "ab"}
-LOGS: dict[str, dict[str, float]] = {  # kind of model -> last row about held-out pairs in its log
+LOGS: dict[str, dict[str, float]] = {  # kind of model -> metrics on held-out pairs in its training log
     "sp": {"kl/semantic": 0.0, "retrieval/en-fr": 0.25},
     "writer": {"elbo": -90.0, "kl/language": 1.5},
     "translator": {"translate/en": 17.1},
@@ -237,7 +237,7 @@ def model_of(
     tokenizer: Tokenizer,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str], Path]:
-    """model_of(kind): save an untrained model of a kind in `LOGS` once, with a training log; return its folder."""
+    """model_of(kind): the folder of an untrained model of a kind in `LOGS`, with a training log; saved only once."""
 
     def recipe_of(kind: str) -> Recipe:
         if kind in ("lstm", "bag-of-words"):
@@ -287,7 +287,7 @@ def exported(saved: Path, made_once: Callable[..., Path]) -> Path:
 
 @pytest.fixture
 def sentence_transformer(tmp_path: Path) -> Path:
-    """A folder with a sentence-transformers model that counts five words."""
+    """A folder with a sentence-transformers model whose vectors are the counts of five words."""
     library = pytest.importorskip("sentence_transformers")
     from sentence_transformers.sentence_transformer.modules import BoW
 

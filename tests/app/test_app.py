@@ -29,7 +29,7 @@ from tests.close import assert_close
 Open = Callable[..., Any]
 Start = Callable[..., None]
 OURS = (*("sp", "translator", "lstm", "bag-of-words", "paraphrases", "three languages"), "writer")
-# fixture -> the prefix with which `--model` opens its encoder
+# fixture that returns an encoder -> prefix of this encoder's name in `--model`
 OTHERS = {"function": "", "exported": "onnx:", "sentence_transformer": "sentence-transformers:"}
 TRIPLES = example_sentences(THREE)[:270]
 PAIR = ("Can you help me?", "He is my friend.")
@@ -156,7 +156,7 @@ def test_folders_of_other_libraries_have_their_own_vectors(begin: Callable, save
 def test_heads_of_columns_are_not_cut(
     opened: Open, start: Start, model_of: Callable, tmp_path: Path, page: str
 ) -> None:
-    """A column must be wide enough for its title: a character has up to 6.6 pixels, and the margins 16 pixels."""
+    """A column is wide enough for its title, which needs up to 6.6 pixels per character, plus 16 pixels for margins."""
     names = ("three languages", "paraphrases")
     write_cells(tmp_path / "r.parquet", [cell for name in names for cell in cells_of(str(model_of(name)))])
     models = [argument for name in names for argument in ("--model", model_of(name))]
@@ -235,7 +235,7 @@ def test_a_busy_model_is_no_crash(opened: Open, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_sessions_side_by_side_lose_nothing_of_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every rerun changes `sys.path`. Meanwhile, Streamlit adds and removes the app's folder for other sessions."""
+    """`sys.path` loses no folder if reruns change it while Streamlit adds and removes the app's folder."""
     main = Path(package.__file__).parent / "main.py"
     code = compile(
         main.read_text("utf-8").partition("\nfrom app.core")[0].replace("from __future__", "#"), main, "exec"
@@ -299,6 +299,6 @@ def test_a_second_model_is_shown_beside_the_first(start: Start, opened: Open, sa
     first, second = state.titles()[:2]
     app = opened("main", **{"with": second})
     titles = [part.value for part in app.markdown if part.value in (f"**{first}**", f"**{display.verbatim(second)}**")]
-    assert titles == 2 * [f"**{first}**", f"**{display.verbatim(second)}**"]  # neighbours, and the effect of each word
+    assert titles == 2 * [f"**{first}**", f"**{display.verbatim(second)}**"]  # once for neighbours, once for words
     alone = app.put(app.box("Compare with"), None)
     assert not any(part.value == f"**{first}**" for part in alone.markdown)

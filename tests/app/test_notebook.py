@@ -34,7 +34,7 @@ def test_points_selected_on_the_maps_are_rows_with_the_users_columns(model: Sent
 def test_pairs_selected_on_the_plane_are_rows_with_their_similarities(model: SentenceEncoder) -> None:
     widget = pairs(model, EN, EN[1:] + EN[:1], ("en", "en"))
     given = widget.figure.data[0]
-    widget._select(given, SimpleNamespace(point_inds=[0, 4]), None)  # plotly calls this for each kind of pair
+    widget._select(given, SimpleNamespace(point_inds=[0, 4]), None)  # plotly calls this for each trace
     assert len(widget.selection) == 2
     row = widget.selection.iloc[1]
     left, right = (model.embed([row[side]], lang="en") for side in ("left", "right"))

@@ -1,4 +1,4 @@
-"""Benchmarks compute ratios and targets correctly, and write the right pages. The speeds are not tested."""
+"""Benchmarks compute ratios of times, check targets, and write pages of results. The speeds are not tested."""
 
 import json
 import os
@@ -60,7 +60,7 @@ def test_sides_alternate_over_the_same_rounds_after_a_warm_up() -> None:
     assert compared.met and compared.reached is None and compared.peer.endswith(" steps/s")
     compared = compare("", "", [2.0], [4.0], ">= 10 % of the floor", "", "tokens", 10, 2e7, 1e8)
     assert (compared.ratios, compared.ours, compared.reached) == ([2.0], "5 tokens/s", 0.1)
-    assert compared.floor == "2 MFLOP each, 50 tokens/s" and compared.met  # 1e8 / 2e6 = 50 tokens/s
+    assert compared.floor == "2 MFLOP each, 50 tokens/s" and compared.met  # 1e8 FLOP/s / 2e6 FLOP = 50 per second
 
 
 def test_pages_measured_again_take_the_place_of_their_own_rows_and_one_that_fails_stops_no_other(
@@ -78,7 +78,7 @@ def test_pages_measured_again_take_the_place_of_their_own_rows_and_one_that_fail
     for chosen in (["app", "mining"], ["app", "--rounds", "3"]):
         monkeypatch.setattr(sys, "argv", ["bench", *chosen])
         command.main()
-    mining, app = (kept / "RESULTS.md").read_text("utf-8").split("## app")  # in PAGES, mining is before app
+    mining, app = (kept / "RESULTS.md").read_text("utf-8").split("## app")  # mining's section is before app's
     app, missed = app.split("## Targets missed")
     assert "**4.00**" in mining and "**8.00**" in app and "--rounds 3" in app and "**2.00**" not in mining + app
     assert "| a step |" in mining and ">= 5, **missed**" in mining and "missed" not in app
@@ -139,9 +139,9 @@ def test_released_batches_are_by_length_within_the_budget_in_eights(tokens: int)
 @pytest.mark.slow
 @pytest.mark.long
 def test_the_page_for_a_gpu_is_rehearsed_at_a_toy_size(tmp_path: Path) -> None:
-    """The script bare.sh, which runs benchmarks without a package index, runs with toy sizes and writes its file."""
+    """The script bare.sh, which runs benchmarks where no package index can be reached, works at toy sizes."""
     script = ["bash", "bench/bare.sh", "run", str(tmp_path / "out"), "--device", "cpu", "--toy", "--rounds", "1"]
-    machine = {"PYTHON": sys.executable, "WHEELS": str(tmp_path), "TORCH_COMPILE_DISABLE": "1"}  # no wheels to install
+    machine = {"PYTHON": sys.executable, "WHEELS": str(tmp_path), "TORCH_COMPILE_DISABLE": "1"}  # folder without wheels
     subprocess.run(script, check=True, capture_output=True, env={**os.environ, **machine})
     page = command.read(tmp_path / "out" / "gpu.json")
     assert page["command"] == "python -m bench training --device cuda --device cpu --toy --rounds 1"
@@ -150,7 +150,7 @@ def test_the_page_for_a_gpu_is_rehearsed_at_a_toy_size(tmp_path: Path) -> None:
     assert [row.work.split(",")[-1] for row in rows] == [" bf16", " fp32", *compiled]
     assert all(min(row.ratios) > 0 and "the straight form" in row.against for row in rows)
     errors = [float(re.findall(r"loss (\S+),", row.error)[0]) for row in rows[:2]]
-    assert errors[0] < 1e-2 and errors[1] < released.DIFFERENT  # both implementations compute the same losses
+    assert errors[0] < 1e-2 and errors[1] < released.DIFFERENT  # losses of the fast and straight form agree
 
 
 @pytest.mark.slow

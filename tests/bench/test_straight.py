@@ -1,4 +1,4 @@
-"""The fast implementation has the losses and gradients of a direct one: concatenated latents, padding, full logits."""
+"""The fast BGT has the losses and gradients of a simple form: concatenated latents, padded batches, all logits."""
 
 import pytest
 import torch

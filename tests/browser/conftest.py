@@ -29,7 +29,7 @@ FLAGS = [
 # Checks that all parts of a page are opaque. Streamlit fades old parts until the script has drawn them again.
 OPAQUE = """() => [...document.querySelectorAll("[data-testid=stElementContainer]")].every(
   element => getComputedStyle(element).opacity === "1")"""
-# Accessibility rules, and the parts of Streamlit's markup that may violate them: a wide table scrolls inside a box
+# Accessibility rule -> CSS selector of the elements that may violate it. A wide table of Streamlit scrolls inside a box
 # without tabindex, but browsers make this box focusable anyway.
 EXCLUDED = {"scrollable-region-focusable": "[data-testid=stTable]"}
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
@@ -115,7 +115,7 @@ def within(seconds: float) -> float:
 
 
 def lasso(page: Page, side: int, low: float = 0.3, high: float = 0.7) -> None:
-    """Draw a lasso around the middle of the map with the index `side`; `low` and `high` are fractions of its size."""
+    """Draw a lasso on the map with the index `side`, from `low` to `high`: fractions of the map's width and height."""
     box = page.locator(".bgt-map canvas").nth(side).bounding_box()
     corners = [(low, low), (high, low), (high, high), (low, high), (low, low + 0.02)]
     points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
@@ -178,8 +178,8 @@ def visit(context: BrowserContext) -> Iterator[Callable[..., Page]]:
 
     def go(address: str, width: int = 1280, theme: str = "light", quiet_404: bool = False) -> Page:
         def note(message: ConsoleMessage) -> None:
-            # on every page but the first, Streamlit requests its files first relative to the page's URL, then at the
-            # right URL
+            # on every page but the first, Streamlit requests its files first relative to the page's URL, where they
+            # are missing (404), and then at the right URL
             if message.type == "error" and not (quiet_404 and "404" in message.text):
                 wrong.append(f"{message.text} {message.location['url']}")
 

@@ -36,7 +36,7 @@ def model(saved: Path) -> Embedder:
 
 @pytest.fixture(scope="module")
 def sentences(grammar: list[Pair]) -> list[str]:
-    """22 sentences, of which two are empty. They fill five and a half chunks."""
+    """22 sentences, of which two are empty. Four sentences are a chunk, so there are five and a half chunks."""
     return [pair.texts["en"] for pair in grammar[:10]] + ["", ""] + [pair.texts["en"] for pair in grammar[10:20]]
 
 
@@ -118,7 +118,7 @@ class OtherEncoder(ComparesByCosine):
 def test_rows_of_another_encoder_are_not_taken_for_its_own(text: Path) -> None:
     for value, fingerprint, rows in ((1, "one", 1), (2, "two", 2), (3, "two", 2), (4, "", 4), (5, "", 5)):
         bulk.embed_file(OtherEncoder(value, fingerprint), text, Path("x.npy"), lang="en")
-        assert (np.load("x.npy") == rows).all()  # a file is kept only if it has the encoder's non-empty fingerprint
+        assert (np.load("x.npy") == rows).all()  # an existing file is reused only if fingerprints agree and are known
 
 
 def test_no_file_lies_beside_the_record_of_another(model: Embedder, text: Path, expected: np.ndarray) -> None:
@@ -128,7 +128,7 @@ def test_no_file_lies_beside_the_record_of_another(model: Embedder, text: Path, 
 
     def replace(old: Path, new: Path, real: Callable[[Path, Path], None] = os.replace) -> None:
         if Path(new).name == "x.npy.json":
-            raise KeyboardInterrupt  # stops when the vectors are complete, but their record is not written
+            raise KeyboardInterrupt  # stop after writing the vectors, before writing their description x.npy.json
         real(old, new)
 
     with pytest.MonkeyPatch.context() as patched:

@@ -304,7 +304,7 @@ def test_progress_is_a_bar_on_a_terminal_and_plain_lines_elsewhere(
     if terminal:
         for part in ("loss 12.5, 4,321 tokens/s", "3/10", "valid 3/10 elbo -81.25", "skipped a.tsv:2"):
             assert part in shown[0]
-        assert "train 3/10" not in shown[0]  # "train" is not shown, because the progress bar itself shows the step
+        assert "train 3/10" not in shown[0]  # the progress bar shows the step, so it omits the words "train 3/10"
         assert re.search(r"x\.npy.* 25%", shown[1])
     else:
         lines = ["data: 9 kept, 1 too short", "skipped a.tsv:2: 1 column, expected 2 (en, fr)"]

@@ -1,4 +1,4 @@
-"""Test the tables, the JSON and the one-line errors of `bgt diagnose`, and from which file it takes its pairs."""
+"""Test `bgt diagnose`: the tables, the JSON, the one-line errors, and which file of pairs it reads by default."""
 
 import json
 import re
@@ -68,7 +68,7 @@ def test_files_may_have_their_columns_in_any_order_and_pairs_left_out_are_counte
     assert "30 pairs" in err and "left out" not in err
     turned = bgt("turned.tsv --langs fr,en --model model --samples 2")
     english = next(line for line in turned[1].splitlines() if line.startswith("en\t"))
-    # with exchanged columns, French is the anchor, and only values of the semantic latent change
+    # if French is the first column, it is the anchor, which changes only the values of the semantic latent
     assert english.split("\t")[:4] == latents[2][:4]
 
     text, long = Path("pairs.tsv").read_text("utf-8"), " ".join(["dog"] * 200)

@@ -49,7 +49,7 @@ def test_reranked_texts_are_in_the_order_of_their_cosine_with_the_vector(writer:
     """The test computes the expected order from texts that it embeds one by one."""
     model, encoder = bgt_core.open_encoder(writer), bgt_core.open_encoder("baseline:words")
     vectors = np.load(writer.parent / "vectors.npy")
-    vectors += encoder.embed(["a cat a dog"], lang="en")  # words that an untrained model may generate
+    vectors += encoder.embed(["a cat a dog"], lang="en")  # so that cosines with generated words are not all 0
     options: dict[str, Any] = {"lang": "en", "search": bgt_core.Beam(6), "max_length": 8}
     plain, ranked = (from_vectors(model, vectors, rerank=rerank, **options) for rerank in (False, True))  # type: ignore[arg-type]
     for vector, before, after in zip(vectors, plain, ranked, strict=True):
@@ -105,7 +105,7 @@ def test_a_model_of_ours_generates_from_vectors_too(saved: Path, bgt: Bgt, tmp_p
 def test_each_correction_decodes_from_the_best_text_and_ranks_all(
     bgt: Bgt, tmp_path: Path, save_writer: Callable[..., Path], tokenizer: Tokenizer
 ) -> None:
-    """The generated texts are those of correction rounds that the test itself computes."""
+    """The test itself computes the rounds of correction, in which a model decodes again, given the best text so far."""
     save_writer(tmp_path / "drafts", columns=["en", "draft_en:en"], fingerprint="words 8192")
     model, search = bgt_core.open_encoder(tmp_path / "drafts"), bgt_core.Beam(3)
     vectors = model.embed(TEXTS, lang="en")

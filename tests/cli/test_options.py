@@ -15,7 +15,7 @@ from probes.cli import app as bgt_probe
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# options whose help text may differ between commands -> the words with which it must begin
+# option whose help text may differ between commands -> the words with which all these help texts must begin
 MEANINGS = {
     "--columns": "Columns",
     "--corrections": "Number of correction rounds",
@@ -39,7 +39,7 @@ MEANINGS = {
     "--vectors": "Instead of --",
 }
 
-# options with one default in all commands -> the commands that need another, because of published results
+# option with one default -> the only commands with another default, which published results were made with
 DEFAULTS = {
     "--beam": {
         "bgt generate": 8,
@@ -97,7 +97,7 @@ def test_a_name_has_one_default(name: str, options: dict[str, dict[str, Any]]) -
 
 
 def errors(folder: str) -> Iterator[tuple[str, str, str | None]]:
-    """Yield (file and line, message up to its first inserted value, named parameter) of each error in the code."""
+    """Yield (file and line, text before the first inserted value, argument `parameter`) of each error in the code."""
     for path in sorted((ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(node, ast.Call) or ast.unparse(node.func) not in ("UsageError", "NotFound", "DataError"):

@@ -1,4 +1,4 @@
-"""Test `bgt split`, and commands that use the folder of the split as a model."""
+"""Test `bgt split`, and commands whose option `--model` names the folder that `bgt split` has written."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Each training step has the right rows in the right order, and is divided into micro-batches that fit in memory."""
+"""A training step has the planned rows, in reproducible order, and is divided into micro-batches that fit in memory."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -45,7 +45,7 @@ class Words(Tokenizer):
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """600 pairs of 5 to 40 tokens, numbered from 10. The first token of both sentences is the number of the pair."""
+    """600 pairs of 5 to 40 tokens, numbered 10 to 609. The first token of both sentences is the number of the pair."""
     rng = np.random.default_rng(0)
     lines = []
     for number in range(10, 610):
@@ -90,8 +90,8 @@ def test_permutations_look_random() -> None:
         permuted = permute(np.arange(10), 10, seed=0, epoch=epoch)
         table[np.arange(10), permuted] += 1
         neighbours += int((np.abs(np.diff(permuted)) == 1).sum())
-    assert ((table - 200) ** 2 / 200).sum() < 140  # random shuffles exceed this once in 10,000 tests
-    assert abs(neighbours / 2000 - 1.8) < 0.15  # expected number of neighbours that differ by 1: 9 * 2/10
+    assert ((table - 200) ** 2 / 200).sum() < 140  # by chance, chi-square exceeds this once in 10,000 tests
+    assert abs(neighbours / 2000 - 1.8) < 0.15  # expected: of the 9 adjacent pairs, a share of 2/10 differs by 1
 
 
 def test_large_corpora_are_permuted_without_a_table() -> None:
@@ -129,13 +129,13 @@ def test_micro_batches_keep_their_budget(corpus: Corpus) -> None:
         widths = [max(side.ids.shape[1] for side in batch.sides.values()) for batch in batches]
         assert all(len(batch) * width <= 200 for batch, width in zip(batches, widths, strict=True))
         assert widths == sorted(widths, reverse=True)  # the batch that needs the most memory comes first
-    alone = whole(Batching(batch_tokens=1000, micro_tokens=8, seed=1), corpus, 0)  # too small for two pairs
+    alone = whole(Batching(batch_tokens=1000, micro_tokens=8, seed=1), corpus, 0)  # 8 tokens: one pair per batch
     assert {len(batch) for batch in alone} == {1}
 
 
 @pytest.mark.parametrize(("parts", "micro_tokens"), [(2, 10**6), (3, 10**6), (1, 600)])
 def test_an_update_is_cut_into_equal_micro_batches(corpus: Corpus, parts: int, micro_tokens: int) -> None:
-    """A step has `parts` micro-batches, except in the third case, whose token limit requires four."""
+    """A step has `parts` micro-batches, except that a limit of 600 tokens requires four (the third case above)."""
     cut, together = Batching(1500, micro_tokens, 1, micro_batches=parts), Batching(1500, 10**6, 1)
     for step in range(3):
         batches = whole(cut, corpus, step)
@@ -143,7 +143,7 @@ def test_an_update_is_cut_into_equal_micro_batches(corpus: Corpus, parts: int, m
         tokens = [tokens_of(batch) for batch in batches]
         longest = max(side.mask.sum(1).max() for side in of_whole.sides.values())
         assert len(tokens) == (parts if micro_tokens > 1500 else 4)
-        assert max(tokens) - min(tokens) <= 2 * 2 * longest  # a micro-batch may gain or lose a pair at each end
+        assert max(tokens) - min(tokens) <= 2 * 2 * longest  # each of its two borders may be off by one pair
         assert sum(tokens) == tokens_of(of_whole)
 
 
@@ -238,7 +238,7 @@ COLUMNS = ("en", "fr", "de", "es")
 
 @pytest.fixture(scope="module")
 def mixture(tmp_path_factory: pytest.TempPathFactory) -> Mixture:
-    """Three corpora: English with French (in three files of two kinds of text), with German, and with Spanish."""
+    """Three corpora: English with French (two files of news, and one of talks), with German, and with Spanish."""
     folder = tmp_path_factory.mktemp("sampling")
     files = [("news", "fr", 40), ("talks", "fr", 90), ("news", "fr", 31), ("", "de", 50), ("", "es", 7)]
     sources, number = [], 0
@@ -266,12 +266,12 @@ def test_files_of_a_kind_lie_together_and_are_counted(mixture: Mixture) -> None:
             edge += stratum.rows
             ((corpus, rows),) = part.parts(np.arange(stratum.first, edge))
             assert stratum.tokens == corpus.lengths(rows).max(axis=1).sum()
-    assert mixture.strata[0].rows > 60 and mixture.strata[1].rows > 80  # 71 and 90 rows, some of them held out
+    assert mixture.strata[0].rows > 60 and mixture.strata[1].rows > 80  # files of 71 and 90 rows, minus held-out rows
 
 
 @pytest.mark.parametrize(("temperature", "ratio"), [(1, 10_000), (2, 100), (4, 10)])
 def test_corpora_share_an_epoch_as_a_root_of_their_tokens(temperature: float, ratio: float) -> None:
-    """The first corpus has 10^8 tokens, 20 per row. The second corpus has 10^4 tokens, 10 per row."""
+    """A share is proportional to tokens^(1 / temperature). The corpora have 10^8 and 10^4 tokens: 20 and 10 per row."""
     strata = [Stratum(("en", "fr"), "", 0, 5 * 10**6, 10**8), Stratum(("en", "de"), "", 5 * 10**6, 10**3, 10**4)]
     large, small = rows_per_epoch(strata, temperature, {})
     assert 20 * large + 10 * small == pytest.approx(10**8 + 10**4, abs=15)  # both row counts are rounded
@@ -279,7 +279,7 @@ def test_corpora_share_an_epoch_as_a_root_of_their_tokens(temperature: float, ra
 
 
 def test_a_kind_of_weight_3_counts_as_if_its_file_were_given_thrice() -> None:
-    """At any temperature, a kind's weight changes its share of its corpus, and the corpus's share of all text."""
+    """At any temperature, the weight 3 for a kind of text has the same effect as three copies of its file."""
     thrice = [
         Stratum(("en", "fr"), "news", 0, 100 * times, 2_000 * times)
         if times
@@ -291,12 +291,12 @@ def test_a_kind_of_weight_3_counts_as_if_its_file_were_given_thrice() -> None:
     for temperature in (1, 2, 5):
         weighed = rows_per_epoch(once, temperature, {"news": 3.0})
         given = rows_per_epoch([*thrice, other], temperature, {})
-        of_given = np.array(given) * 9_000 / 13_000  # rescaled to the size of an epoch of `once`
+        of_given = np.array(given) * 9_000 / 13_000  # scaled from 13,000 tokens to the 9,000 tokens of `once`
         assert np.abs(np.array(weighed) - of_given).max() <= 1
 
 
 def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: Mixture) -> None:
-    """At any step, the rows of a stratum have been drawn equally often, up to one draw."""
+    """At any step, the draws of two rows of the same languages and kind of text differ in number by at most one."""
     batching = Batching(batch_tokens=130, micro_tokens=60, seed=3, temperature=5, weights={"news": 2.5})
     updates = batching.updates(mixture)
     assert updates == -(-mixture.tokens // 130)
@@ -308,7 +308,7 @@ def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: 
         for stratum, of_epoch in zip(mixture.strata, expected, strict=True):
             of_stratum = counts[stratum.first : stratum.first + stratum.rows]
             assert of_stratum.max() - of_stratum.min() <= 1
-            assert of_stratum.sum() == of_epoch * (step + 1) // updates  # each update has the right shares
+            assert of_stratum.sum() == of_epoch * (step + 1) // updates  # after every update, its share is as planned
     drawn = sum(rows * of.tokens / of.rows for rows, of in zip(expected, mixture.strata, strict=True))
     assert drawn == pytest.approx(mixture.tokens, rel=0.02)
     assert counts[mixture.strata[-1].first] > 3 * counts[mixture.strata[1].first]  # rows of a small corpus are repeated
@@ -360,7 +360,7 @@ def test_sentences_are_scrambled_anew_in_each_update(corpus: Corpus) -> None:
     assert plain.updates(corpus) == 1  # each step uses all pairs
 
     def places(batching: Batching, step: int) -> dict[int, int]:
-        """Return the position of each pair's number in the French sentence, by number."""
+        """Return a dict from each pair's number, which is a token, to its position in the French sentence."""
         ids = batching.update(corpus, step).batches[0].sides["fr"].ids
         return dict(zip(ids.amax(1).tolist(), ids.argmax(1).tolist(), strict=True))
 

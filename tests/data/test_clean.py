@@ -1,6 +1,6 @@
-"""Cleaning keeps the right pairs, counts dropped pairs by reason, always writes the same bytes, and writes a card.
+"""Cleaning drops bad pairs, counts them by reason, always writes the same bytes, and describes its output in a card.
 
-Of back-translations, it keeps those with scores in given ranges, and at most one per reference.
+From back-translations, it keeps pairs whose scores are in given ranges, and at most one pair per reference.
 """
 
 import json
@@ -91,7 +91,7 @@ def test_a_sample_is_of_its_size_nested_and_blind_to_order(tmp_path: Path) -> No
             samples[order, size] = set(read(out))
     assert samples["forth", 100] == samples["back", 100] > samples["forth", 50]
     places = [int(english.split()[1]) for english, _ in samples["forth", 100]]
-    assert 2000 < sum(places) / 100 < 3000  # a uniform sample has mean 2500, with standard error 144
+    assert 2000 < sum(places) / 100 < 3000  # the mean index of a uniform sample is 2500, with standard error 144
     other = clean([tmp_path / "forth"], LANGS, tmp_path / "o.tsv", CleaningRules(max_pairs=100, seed=2))
     assert other.kept == 100 and set(read(tmp_path / "o.tsv")) != samples["forth", 100]
     all_of_them = clean([tmp_path / "forth"], LANGS, tmp_path / "o.tsv", CleaningRules(max_pairs=9000))
@@ -189,7 +189,7 @@ def kept(translations: Path, out: Path, *ranges: str, columns: tuple[str, ...] =
         (["words=0..3"], [4, 7, 8]),
         (["words=4..100", "cost=..0.5"], [1, 3]),
         (["overlap-1=0.1..0.7"], [3, 4, 7]),  # rows 1, 2, 3, 4, 7, 8 score 3/4, 0, 1/2, 1/2, 1/2, 1
-        (["overlap-2=0.5.."], [1, 8]),  # the same rows score 2/3, 0, 0, 0, 0, 1
+        (["overlap-2=0.5.."], [1, 8]),  # rows 1, 2, 3, 4, 7, 8 score 2/3, 0, 0, 0, 0, 1
         (["overlap-3=..0"], [2, 3, 4, 7, 8]),  # row 1 scores 1/2, and these rows score 0
         (["bleu=0.49.."], [1, 8]),  # rows 1, 2, 3, 4, 7, 8 score 0.495, 0, 0.15, 0.486, 0.45, 0.687
     ],
@@ -303,4 +303,4 @@ def test_seen_takes_eight_bytes_a_hash() -> None:
     held, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 9 * count
-    assert peak < 26 * count  # merging needs the old arrays, the new array and a buffer for sorting
+    assert peak < 26 * count  # in bytes: merging needs the old arrays of hashes, the new one, and a buffer for sorting

@@ -1,4 +1,4 @@
-"""Column names, data sources and language codes are parsed, and columns named "_" are skipped."""
+"""Column names, arguments such as en-fr=FILE, and language codes are parsed. Columns named "_" are skipped."""
 
 import gzip
 from pathlib import Path
@@ -42,7 +42,7 @@ def wide(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("bad", ["one cat\ttwo cats", "one cat\t0.5\ttwo cats", "\t0.5\ttwo cats\t1"])
 def test_a_row_needs_every_column_of_the_file(bad: str, wide: Path) -> None:
-    """A row must have all columns of its file. A row without the skipped columns is invalid."""
+    """A row must have all columns of its file, including those that are skipped."""
     wide.write_text(WIDE + bad + "\n", encoding="utf-8")
     skipped = Skipped()
     assert list(read_pairs(wide, ["a", "_", "b", "_"], skipped)) == PAIRS

@@ -1,4 +1,4 @@
-"""A download gives files that our readers can read, or raises an error. A local server offers small archives."""
+"""A download yields files that this toolkit can read, or raises an error. A local server offers small archives."""
 
 import gc
 import gzip
@@ -65,7 +65,7 @@ def books(site: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Downloade
 
 @pytest.fixture
 def get(site: Any, tmp_path: Path) -> Callable[..., list[str]]:
-    """get(layout, files, *langs): download a source with this layout, and return the paths of the new files."""
+    """get(layout, files, *langs): download archives with this layout, and return the paths of the new files."""
 
     def call(layout: str, files: dict[str, bytes], *langs: str, name: str = "x") -> list[str]:
         site.files |= files

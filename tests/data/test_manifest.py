@@ -1,4 +1,4 @@
-"""A card records the licence of a data file. A damaged card or manifest raises an error."""
+"""The card of a data file (FILE.json) records its licence. A damaged card or manifest (bgt-data.json) is an error."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ LANGS = ("en", "fr")
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    """A folder with one prepared table and its card."""
+    """A table written by `clean`, which has written the table's card into the same folder."""
     (tmp_path / "in.tsv").write_text("one cat\tun chat\ntwo dogs\tdeux chiens\n", "utf-8")
     clean([tmp_path / "in.tsv"], LANGS, tmp_path / "data" / "out.tsv", licence="CC0")
     return tmp_path / "data" / "out.tsv"

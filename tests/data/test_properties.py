@@ -1,4 +1,4 @@
-"""Rules find a property of style as a reader does, and change it as a speaker would. README.md describes the labels."""
+"""Rules label a sentence's style as readers do, and change it as speakers would. README.md describes the labels."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,7 +115,7 @@ PARAPHRASES = [("Was sprichst du da?", "Was sprechen Sie da?"), ("Hast du Zeit?"
         ("es", "Tú no eres mi amigo.", ["Usted no es mi amigo."]),
         ("es", "Te quiero.", []),
         ("de", "Gehst du nach Hause?", ["Gehen Sie nach Hause?"]),
-        ("de", "Sprichst du mit deiner Mutter?", ["Sprechen Sie mit Ihrer Mutter?"]),  # a form from paraphrases
+        ("de", "Sprichst du mit deiner Mutter?", ["Sprechen Sie mit Ihrer Mutter?"]),  # learnt from paraphrases
         ("de", "Ich gehe mit dir.", ["Ich gehe mit Ihnen."]),
         ("de", "Xylst du?", []),  # the form of this verb is not known
         ("de", "Setz dich!", []),

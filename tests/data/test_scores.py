@@ -18,9 +18,9 @@ from bgt_core.errors import DataError, NotFound, UsageError
     [
         ("a b c d", "a b c d", (1, 1, 1)),
         ("a b c d", "b c d a", (1, 2 / 3, 1 / 2)),
-        ("a b c d e", "a b x d", (3 / 4, 1 / 3, 0)),  # a shorter translation: the share of its n-grams
+        ("a b c d e", "a b x d", (3 / 4, 1 / 3, 0)),  # the translation is shorter, so these are shares of its n-grams
         ("the the cat", "the dog ran off", (2 / 3, 0, 0)),  # if counts were clipped, this would be 1 / 3
-        ("a a b", "a c d", (2 / 3, 0, 0)),  # equally long: the share of the reference's n-grams
+        ("a a b", "a c d", (2 / 3, 0, 0)),  # both are equally long, so these are shares of the reference's n-grams
         ("a c d", "a a b", (1 / 3, 0, 0)),
         ("a", "a b", (1, 0, 0)),  # the reference has no bigram, so the share is 0
         ("The cat", "the cat", (1 / 2, 0, 0)),

@@ -30,7 +30,7 @@ def tsv(pairs: Iterable[tuple[str, ...]]) -> bytes:
 
 
 class Words(Tokenizer):
-    """A fake tokenizer with one token per word, so that tests can count tokens. Letters determine the ids."""
+    """A fake tokenizer with one token per word, so that tests can count tokens. A word's letters determine its id."""
 
     def __init__(self, vocab_size: int = 1000):
         self.model, self.sha256, self.vocab_size = b"", f"words-{vocab_size}", vocab_size
@@ -151,7 +151,7 @@ def test_several_files_and_damage(source: Path, monkeypatch: pytest.MonkeyPatch)
         prepare([source, second], LANGS, trained(source), source.with_name("strict"), **limits, strict=True)
     told = prepare([source, second], LANGS, trained(source), source.with_name("store"), **limits).store
     assert told["skipped_examples"][0] == f"{second}:1: 1 column, expected 2 (en, fr)"
-    assert all(told["pairs"].values())  # there are kept, too short and too long pairs
+    assert all(told["pairs"].values())  # some pairs are kept, some are too short, some are too long
     packed = source.with_name("corpus.tsv.gz")
     packed.write_bytes(gzip.compress(b"bad\n" + source.read_bytes())[:-9])
     for strict, message in ((True, "gz:1: 1 column"), (False, "gz is cut short or damaged")):
@@ -259,7 +259,7 @@ def test_a_mixture_is_opened_again_and_no_english_sentence_is_in_both_splits(mix
     assert isinstance(valid, Mixture) and len(mixture) + len(valid) == 100
     train, held_out = (set().union(*(texts(corpus, "en") for corpus in part.corpora)) for part in (mixture, valid))
     assert held_out and not train & held_out
-    assert 15 <= len(valid) <= 15 + 20  # 20 sentences have two rows each, one per corpus
+    assert 15 <= len(valid) <= 15 + 20  # 20 sentences have a row in each corpus, and both rows are held out together
 
 
 def test_every_row_comes_once_an_epoch_in_batches_of_one_corpus(mixture: Mixture) -> None:

@@ -112,7 +112,7 @@ def test_stdin_is_checked_like_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_separator_of_a_table_is_guessed(tmp_path: Path, line: str, columns: int, hint: str) -> None:
     path = tmp_path / "table.tsv"
     path.write_text(f"{line}\n", encoding="utf-8", newline="")
-    with pytest.raises(DataError, match=re.escape(hint) or r"\)$"):  # no hint follows the columns in brackets
+    with pytest.raises(DataError, match=re.escape(hint) or r"\)$"):  # without a hint, the message ends with ")"
         list(read_pairs(path, ["a", "b", "c"][:columns], Skipped(), strict=True))
 
 

@@ -75,7 +75,7 @@ def test_vectors_of_posteriors_are_compared_by_their_distance(distance: str, mod
 
 
 def by_hand(left: np.ndarray, right: np.ndarray) -> float:
-    """Return the cost of the cheapest pairing of two equally long lists of tokens, by trying all pairings."""
+    """Return the lowest mean distance over all pairings of two equally long lists of token vectors."""
     costs = np.linalg.norm(left[:, None] - right[None], axis=-1)
     ways = permutations(range(len(right)))
     return min(sum(costs[i, j] for i, j in enumerate(way)) for way in ways) / len(left)
@@ -92,7 +92,7 @@ def test_the_word_movers_distance_is_the_cheapest_way(model: Embedder) -> None:
         left, right = rng.choice(np.arange(4, 60), 6), rng.choice(np.arange(4, 60), 6)  # tokens may repeat
         ids[0, :6], ids[1, :6] = left, right
         assert -mover.similarity_pairwise(ids[:1], ids[1:])[0] == pytest.approx(by_hand(vectors[left], vectors[right]))
-    # the mass of one token is divided equally between two tokens
+    # here, the only token of one sentence is moved to two tokens of the other, half of it to each
     ids[:] = 0
     ids[0, 0], ids[1, :2] = 7, (9, 11)
     expected = (np.linalg.norm(vectors[7] - vectors[9]) + np.linalg.norm(vectors[7] - vectors[11])) / 2

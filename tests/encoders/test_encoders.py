@@ -137,7 +137,7 @@ def test_a_name_that_opens_no_encoder_is_an_error(mine: None, spec: str, message
 
 @pytest.fixture
 def lying(saved: Path, tmp_path: Path) -> Path:
-    """A folder with a file or folder for every kind of encoder that `with_kind` recognises by file names."""
+    """A folder with models from whose file names `with_kind` must recognise their kind, and some other files."""
     modules = [{"type": "sentence_transformers.models.Transformer"}], [{"type": "bgt_core.Encode"}]
     files = {
         "st/modules.json": json.dumps(modules[0]), "onnx/onnx.json": "{}", "split/split.json": "{}",
@@ -229,7 +229,7 @@ def test_tensors_and_sparse_rows_of_usual_methods(mine: None, name: str) -> None
 
 def test_every_function_gets_the_language_and_latent_that_it_names(mine: None) -> None:
     speaks = open_encoder("python:my_encoders:speaks")
-    # this encoder's `langs` has the code fra, so it receives fra for fr
+    # the attribute `langs` of this encoder has fra instead of fr, so the language fr is passed to it as fra
     assert [speaks.embed("a", lang=lang).tolist() for lang in ("en", "fr")] == [[1, 2], [1, 3]]
     for name, lang, expected in (("speaks.encode", "yue", [1, 3]), ("speaks.said", "pt-BR", [5, 8])):
         assert open_encoder(f"python:my_encoders:{name}").embed("a", lang=lang).tolist() == expected

@@ -82,7 +82,7 @@ def test_an_exported_folder_opens_as_an_encoder(saved: Path, tmp_path: Path) -> 
 def test_every_body_is_exported(
     name: str, tmp_path: Path, tiny: Callable[..., Recipe], stirred: Callable, tokenizer: Tokenizer
 ) -> None:
-    """A BiLSTM, a gated average and the network of the recipe bgt-bound can be exported."""
+    """A BiLSTM, a gated average and the network of the recipe bgt-bound can be exported to ONNX."""
     encoder = stirred(tiny(name).build(tokenizer)).eval().encoders["semantic"]
     bodies = {"bilstm": "BiLSTM", "gran": "GRAN", "bgt-bound": "WithoutLanguage"}
     assert type(encoder.body).__name__ == bodies[name]
@@ -93,7 +93,7 @@ def test_every_body_is_exported(
 def test_a_file_that_differs_is_not_kept(
     saved: Path, tmp_path: Path, bgt: Callable[..., tuple], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # falsify the exported model: it sums over the padding of a sentence, too
+    # make the exported model wrong: let it also sum over padding
     monkeypatch.setattr(PaddedLayout, "sum", lambda layout, x: x.unflatten(0, layout.shape).sum(1))
     done = bgt("export", saved, "--out", tmp_path / "out", "--to", "onnx")
     assert done.code == 4 and "differs from the model by" in done.err

@@ -1,5 +1,5 @@
-"""Models of sentence-transformers work as our encoders, and our models work in sentence-transformers, with the same
-vectors except for rounding. (Vectors are rounded differently because the libraries batch sentences differently.)"""
+"""Models of sentence-transformers can be opened by this toolkit, and its models by sentence-transformers. The vectors
+are equal except for rounding, which differs because the two libraries form different batches of sentences."""
 
 import json
 import shutil

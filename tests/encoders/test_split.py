@@ -1,4 +1,4 @@
-"""A split works like any encoder, but raises an error if the encoder whose vectors it splits has changed."""
+"""A split encoder works like any encoder, but raises an error if the encoder whose vectors it splits has changed."""
 
 import copy
 import json
@@ -22,7 +22,7 @@ PAIRS = [(f"the {noun} {number}", f"le {noun} {number}") for noun in ("cat", "do
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The folder of a split of an untrained encoder's vectors, fitted by centring."""
+    """A folder with a split of an untrained encoder's vectors into two parts, fitted by the method "centring"."""
     inner = bgt_core.open_encoder("baseline:random")
     split = bgt_core.split(inner, [(["en", "fr"], list(zip(*PAIRS, strict=True)))], method="centring")
     parts.save(tmp_path / "split", parts.StoredSplit(split, "baseline:random", identity(inner)))
@@ -35,7 +35,7 @@ def test_its_latents_are_the_parts_of_the_inner_vectors(folder: Path) -> None:
     texts = ["the cat 3", "the dog 4"]
     shared, private = (encoder.embed(texts, lang="en", latent=latent) for latent in encoder.latents)
     assert_close(shared + private, inner.embed(texts, lang="en"))
-    assert_close(private[0], private[1])  # by centring, the private part is the mean vector of the language
+    assert_close(private[0], private[1])  # with "centring", the private part is the mean vector of the language
     assert encoder.embed("the cat 3", lang="en").shape == shared[0].shape
     again = copy.deepcopy(encoder)
     np.testing.assert_array_equal(again.embed(texts, lang="en"), shared)

@@ -1,4 +1,4 @@
-"""Train a model on English with French, Japanese and Arabic; rows are sampled by temperature and by kind of text."""
+"""A model learns English with French, Japanese and Arabic, from rows that are sampled by corpus and by kind of text."""
 
 import json
 from collections.abc import Callable
@@ -96,7 +96,7 @@ def test_every_language_learns_and_small_corpora_are_sampled_by_temperature(trai
 
 
 def test_japanese_and_arabic_are_decoded_from_their_tokens(trained: Path) -> None:
-    """Decoding must not insert spaces into Japanese text, and must not change Arabic letters."""
+    """Encoding and decoding must not insert spaces into Japanese text, and must not change Arabic letters."""
     tokenizer = Tokenizer.load(trained / "tokenizer.model")
     for lang, rows in ROWS.items():
         learnt = [sentences(lang)[row] for row in rows]

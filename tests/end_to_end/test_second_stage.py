@@ -1,4 +1,4 @@
-"""A second stage of training copies weights from a checkpoint, keeps frozen parameters, and trains a classifier."""
+"""A second training stage copies a checkpoint's weights, does not change frozen parameters, and trains a classifier."""
 
 import shutil
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def labelled(grammar: list, write_rows: Callable[..., Path], tmp_path_factory: p
 
 @pytest.fixture(scope="module")
 def trained(saved: Path, labelled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A second stage without interruption. It starts from an untrained model that averages token vectors."""
+    """The run of a second stage, trained without interruption. It starts from the untrained model `saved`."""
     out, settings = tmp_path_factory.mktemp("second") / "run", {"columns": COLUMNS, "overrides": SETTINGS}
     return training.train("pair-classifier", [labelled], out, init_from=saved, device="cpu", **settings)
 
@@ -122,7 +122,7 @@ def test_unsuitable_settings_and_rows_are_refused_in_one_line(
 
 @pytest.mark.slow
 def test_a_model_is_trained_further_from_its_checkpoint(saved: Path, tsv: Path, tmp_path: Path) -> None:
-    """A checkpoint can be trained on other data: its sizes are kept, its training settings are not."""
+    """Training on other data can start from a checkpoint. It keeps the model's sizes, but not the training settings."""
     settings = {"train.epochs": 0.2, "data.valid_pairs": 20, "freeze": ["decoders", "translators"]}
     folder = training.train("bgt-small", [tsv], tmp_path / "run", init_from=saved, overrides=settings, device="cpu")
     config, before = checkpoint.read_config(folder), checkpoint.read_config(saved)

@@ -50,14 +50,14 @@ ARGUMENTS: dict[str, object] = {
 
 @pytest.fixture(scope="module")
 def corpus() -> tuple[list[Pair], list[Pair]]:
-    """Short pairs for training, and short pairs that are not trained on. No sentence is in two pairs."""
+    """Pairs of short sentences for training, and others that are not trained on. No sentence is in two pairs."""
     corpus = [pair for pair in pairs(27_000) if all(len(text.split()) <= WORDS for text in pair.texts.values())]
     assert len(corpus) >= TRAIN + UNSEEN
     return corpus[:TRAIN], corpus[TRAIN : TRAIN + UNSEEN]
 
 
 class Reading:
-    """A model, and its vectors of the pairs that it was not trained on."""
+    """A model, and its vectors of the sentence pairs that it was not trained on."""
 
     def __init__(self, model: Embedder, unseen: list[Pair]):
         self.model, self.unseen = model, unseen
@@ -81,7 +81,7 @@ class Reading:
         return float(np.mean([roc_auc_score(labels[half:, k], scores[:, k]) for k in range(labels.shape[1])]))
 
     def lost(self, lang: str) -> dict[str, float]:
-        """Return by how many nats the loss of a reconstruction grows if one latent is taken from another sentence."""
+        """Return by how many nats the loss of reconstruction grows if another sentence's latent replaces one latent."""
         own, meant, translated = (
             torch.from_numpy(self.vectors[key][:1000])
             for key in ((lang, LANGUAGE), (lang, SEMANTIC), ("fr" if lang == "en" else "en", SEMANTIC))
@@ -144,7 +144,7 @@ def test_a_probe_for_meaning_works_in_another_language(
 ) -> None:
     trained, untrained = models
     assert trained.predicts(meaning, SEMANTIC, learnt, tested) > 0.85
-    assert trained.predicts(meaning, LANGUAGE, learnt, tested) < 0.65  # latents of two languages are unrelated
+    assert trained.predicts(meaning, LANGUAGE, learnt, tested) < 0.65  # the languages' latents are not comparable
     assert untrained.predicts(meaning, SEMANTIC, learnt, tested) < 0.65
 
 

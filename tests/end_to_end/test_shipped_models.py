@@ -46,7 +46,7 @@ def words(lang: str, count: int) -> list[str]:
 
 @pytest.mark.parametrize(("model", "lang"), [(MODELS[0], "fr"), (MODELS[1], "en")])
 def test_one_word_has_the_vector_of_double_precision(model: str, lang: str) -> None:
-    """Single words, words with a punctuation mark and repeated words are embedded in one batch, and one by one."""
+    """Single, punctuated and repeated words have the vectors of float64, if embedded in one batch and if one by one."""
     sentences = [text for word in words(lang, 250) for text in (word, word + "!", f"{word} {word}", f"{word} " * 9)]
     exact = in_double_precision(model, sentences, lang, SEMANTIC)
     bgt = bgt_core.load(model, "cpu", "fp32")
@@ -61,7 +61,7 @@ def test_each_exported_latent_gives_the_model_s_vectors(model: str, latent: str,
     sentences = [*ODD, *words("fr", 50), *(text for (text,) in example_sentences(["fr"])[:150])]
     difference = onnx.export(checkpoint.load(model), tmp_path / "out", latent=latent, lang="fr")
     exported = open_encoder(f"onnx:{tmp_path / 'out'}").embed(sentences, lang="fr", latent=latent)
-    assert difference < 10 * FLOAT32  # sharp attention multiplies rounding errors by ten
+    assert difference < 10 * FLOAT32  # large attention logits multiply rounding errors by ten
     assert least_cosine(exported, in_double_precision(model, sentences, "fr", latent)) >= 0.99999
 
 
@@ -76,6 +76,6 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 def test_memory_for_a_long_text_does_not_grow_with_the_square_of_its_length() -> None:
-    """If attention stored all pairs of words, 4,000 words would need 0.8 GB, and 8,000 four times as much."""
+    """If attention stored all pairs of words, a text of 4,000 words would need 0.8 GB, and one of 8,000 words 3.2."""
     done = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 0.6e6  # 0.6 GB, in kilobytes

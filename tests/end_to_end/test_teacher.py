@@ -1,4 +1,4 @@
-"""A model learns to imitate a teacher's vectors of English sentences; its checkpoint can start a second stage."""
+"""A model learns to imitate a teacher's vectors of English sentences. A second training stage can start from it."""
 
 import json
 import re
@@ -33,8 +33,8 @@ SETTINGS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def vectors(texts: dict[str, list[str]]) -> Vectors:
-    """vectors(texts): the teacher, which embeds English texts as (N, UNITS) float32, the sum of the vectors of a
-    sentence's words. Common words and punctuation marks have random vectors; all other words have zeros."""
+    """vectors(texts): the teacher, which embeds N English texts as (N, UNITS) float32. It adds up the vectors of the
+    words of a text. Common words and punctuation marks have random vectors; all other words have zeros."""
     counts = Counter(word for text in texts["en"] for word in words(text))
     directions = dict.fromkeys((word for word, count in counts.most_common(COMMON)), None)
     rng = np.random.default_rng(0)
@@ -90,7 +90,7 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def test_new_sentences_of_both_languages_are_near_the_teacher(
     taught: Path, vectors: Vectors, texts: dict[str, list[str]]
 ) -> None:
-    """A new sentence is mapped nearer to its teacher's vector than to the teacher's vectors of other sentences."""
+    """On average, the model maps a new sentence nearer to the teacher's vector of it than of another sentence."""
     head = checkpoint.load(taught).model.state_dict()["teacher.weight"].double().numpy()
     learner = bgt_core.load(taught, "cpu", "fp32")
     new = [row for row in range(900, 1_400) if vectors([texts["en"][row]]).any()]
@@ -105,7 +105,7 @@ def test_new_sentences_of_both_languages_are_near_the_teacher(
 
 
 def test_the_initial_map_is_the_best_rotation(folder: Path, data: list[str], tmp_path: Path) -> None:
-    """The initial map of latents to teacher vectors is the rotation that SciPy finds for zero-padded vectors."""
+    """The matrix from latents to teacher vectors starts as the rotation that SciPy finds for zero-padded vectors."""
     start = {**SETTINGS, "train.epochs": 0.0}
     training.train("bgt-small", data[:1], tmp_path, overrides=start, teacher=[folder / "en-fr.npy"], device="cpu")
     model = checkpoint.load(tmp_path).model

@@ -41,5 +41,5 @@ def test_it_learns_to_translate_unseen_sentences(tmp_path: Path) -> None:
     assert all(best.cost < second.cost for best, second in translations)
     sure = [best.cost for (best, _), reference in zip(translations, references, strict=True) if best.text == reference]
     wrong = [best.cost for (best, _), reference in zip(translations, references, strict=True) if best.text != reference]
-    # The cost measures confidence: wrong translations must cost more, on average, than correct ones.
+    # A translation's cost measures uncertainty: wrong translations must cost more, on average, than correct ones.
     assert max(sure) < 1 and (not wrong or sum(sure) / len(sure) < sum(wrong) / len(wrong))

@@ -38,7 +38,7 @@ Files = Mapping[str, Path]
 def files(
     texts: dict[str, list[str]], write_rows: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Files:
-    """Files of sentences, of translations, and of paraphrases: the words reversed, with another final mark."""
+    """Files of single sentences, of translations, and of paraphrases with reversed words and another final mark."""
     folder, english = tmp_path_factory.mktemp("columns"), texts["en"]
     other = [" ".join(reversed(text.strip(".!?").split())) + "!" for text in english]
     return {
@@ -55,7 +55,7 @@ def train_twice(recipe: str, data: list[str], out: Path, **options: Any) -> Path
     kept: list[Path] = []
 
     def keep(row: Mapping[str, object]) -> None:
-        """Copy the run at the first validation after a checkpoint."""
+        """Copy the run's folder when the first validation after a checkpoint is reported."""
         if row["kind"] == "valid" and not kept and checkpoint.steps_of(out):
             kept.append(Path(shutil.copytree(out, out.with_name("half"))))
 
@@ -97,7 +97,7 @@ def test_an_autoencoder_needs_one_column(files: Files, tmp_path: Path) -> None:
 
 
 def test_a_margin_learns_from_two_columns_of_one_language(files: Files, tmp_path: Path) -> None:
-    """Regularisation keeps token vectors near their initial values, which a resumed run must restore."""
+    """A resumed run must restore the initial token vectors, because regularisation keeps token vectors near them."""
     folder = train_twice("gran", [str(files["paraphrases"])], tmp_path / "run", columns=["a:en", "b:en"])
     check_vectors(folder, ("en",), ("semantic",))
     first, last = metrics(folder)[0], metrics(folder)[-1]

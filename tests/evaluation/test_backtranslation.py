@@ -1,4 +1,4 @@
-"""References are compared with their back-translations by measures computed by hand, and SciPy's correlations."""
+"""Measures that compare references with back-translations equal hand-computed values; correlations equal SciPy's."""
 
 import math
 
@@ -32,14 +32,14 @@ def test_repetitions_by_hand() -> None:
     assert repeated(NICE, 3) == (5, 15)
     assert repeated("of of of the the".split(), 1) == (1, 2)  # words of at most two characters do not count
     assert repeated(["a", "b"], 3) == (0, 0)
-    assert repeated(list("abab"), 2) == (1, 3)  # words in longer n-grams may have any length
+    assert repeated(list("abab"), 2) == (1, 3)  # in bigrams, words of any length count
 
 
 def test_a_comparison_by_hand() -> None:
     result = compare(["red dogs run", "blue cats sleep"], ["dogs dogs run", "cats sleep"], costs=np.array([0.5, 1.0]))
     assert result["words"].reference == 3 and result["words"].translation == 2.5
     repetition = result["unigram repetition"]
-    assert (repetition.reference, repetition.translation) == (0, 20)  # 1 of all 5 words, not the mean of 1/3 and 0
+    assert (repetition.reference, repetition.translation) == (0, 20)  # 20 %: 1 of the 5 words of both sentences
     assert repetition.difference[0] == -20
     entropies = result["unigram entropy"]
     assert entropies.reference == pytest.approx(math.log2(6))
@@ -104,7 +104,7 @@ def test_the_resamples_of_all_measures_are_the_same_thousand() -> None:
 @pytest.mark.parametrize(("sign", "size"), [(1, 4), (-1, 4), (-1, 6), (1, 3)])
 def test_a_perfect_correlation_has_an_interval_from_four_sentences_on(sign: int, size: int) -> None:
     texts = [" ".join(["word"] * n) for n in range(1, size + 1)]
-    scores = {text: float(sign * place / (size - 1)) for place, text in enumerate(texts)}  # in equal steps to 1 or -1
+    scores = {text: float(sign * place / (size - 1)) for place, text in enumerate(texts)}  # evenly from 0 to 1 or -1
     words = compare(texts, texts, models={"classifier": Scripted(scores)})["words"]
     if size < 4:
         assert words.correlation is None and words.correlation_of_all.value == pytest.approx(100)

@@ -43,10 +43,10 @@ def test_a_resample_draws_every_item_with_the_same_probability(rng: np.random.Ge
 def test_a_weight_counts_as_that_many_copies_of_the_item(
     ours: Callable, theirs: Callable, rng: np.random.Generator
 ) -> None:
-    gold = rng.integers(0, 6, 50) / 1.0  # with ties, like real gold scores
+    gold = rng.integers(0, 6, 50) / 1.0  # many gold scores are equal, as in real data
     systems = np.stack([gold + rng.normal(size=50), rng.normal(size=50).round(1) + 7_000, -gold])
     weights = np.concatenate([np.ones((1, 50)), resample(rng, 50, 20)])
-    values = ours(weights, systems, gold)  # (21, 3)
+    values = ours(weights, systems, gold)  # (21 weightings, 3 systems)
     for row, counts in zip(values, weights.astype(int), strict=True):
         places = np.repeat(np.arange(50), counts)
         expected = [theirs(system[places], gold[places]).statistic for system in systems]
@@ -126,7 +126,7 @@ def test_holm_by_hand() -> None:
 
 
 def score(*values: float, spread: float = 0.0, seed: int = 0) -> BootstrappedScore:
-    """Make a score with a value for each of several trainings. A resample changes all values by the same amount."""
+    """Make a score of several trainings, one value each. Each resample adds the same random number to all values."""
     draws = np.random.default_rng(seed).normal(0, 1, 4_000)
     draws = spread * (draws - draws.mean()) / draws.std(ddof=1)
     return BootstrappedScore(np.array(values), np.array(values)[:, None] + draws)
@@ -159,10 +159,10 @@ def test_a_system_with_one_seed_is_assumed_to_vary_like_the_other() -> None:
 
 
 def test_p_is_uniform_for_equal_systems_if_pairs_and_trainings_vary() -> None:
-    """For equally good systems, p is below 0.1 in a tenth of the simulated comparisons."""
+    """If two systems are equally good, p must be below 0.1 in a tenth of the simulated comparisons."""
     rng, low = np.random.default_rng(0), 0
     for _ in range(800):
-        shift = rng.normal(0, 0.7)  # the drawn pairs have the same effect on all trainings
+        shift = rng.normal(0, 0.7)  # all trainings are tested on the same sampled pairs, so their scores shift alike
         first, second = (rng.normal(60, 0.7, 3) for _ in range(2))
         draws = rng.normal(0, 0.7, 200)
         parts = [

@@ -1,4 +1,4 @@
-"""Intervals, differences and marks of systems agree with NumPy and SciPy; tables, rows and JSON show them."""
+"""Intervals, differences and the marks "best" and "tied" agree with NumPy and SciPy; tables and JSON show them."""
 
 import json
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class Key(NamedTuple):
 
 
 def systems(*noises: float, pairs: int = 200, seed: int = 0) -> Statistic:
-    """Make systems whose scores are gold + noise with these standard deviations; half of the noise is shared."""
+    """Make systems whose scores are gold + noise with these standard deviations; half of the variance is shared."""
     rng = np.random.default_rng(seed)
     gold, shared = rng.integers(0, 26, pairs) / 5, rng.normal(size=pairs)
     errors = np.stack([(shared + rng.normal(size=pairs)) * noise / np.sqrt(2) for noise in noises])
@@ -66,7 +66,7 @@ def test_every_two_systems_are_compared_in_every_score_and_corrected_together() 
     steps = dict(zip(ordered, np.minimum(1, np.maximum.accumulate(ordered * np.arange(6, 0, -1))), strict=True))
     assert [gap.p_holm for gap in compared] == pytest.approx([steps[p] for p in expected])
     apart = differences(Statistic(systems=["a", "b"], families={"y": "own"}), values, draws, 0.9)
-    assert [gap.p_holm for gap in apart] == [gap.p for gap in apart]  # each family has one difference, so p stays
+    assert [gap.p_holm for gap in apart] == [gap.p for gap in apart]  # one difference each: nothing to correct
     chosen = differences(Statistic(systems=["a", "b", "c"], compared=["c", "a"]), values, draws, 0.9)
     assert [(gap.first, gap.second) for gap in chosen] == [("c", "a")] * 2
     assert differences(Statistic(systems=["a"]), {"x": np.ones(1)}, {"x": np.ones((9, 1))}, 0.9) == []
@@ -85,7 +85,7 @@ def test_differences_are_paired() -> None:
 
 
 def test_paired_errors_agree_with_williams_test() -> None:
-    """Williams (1959) tests two correlations that share a variable by t. Our z must equal this t on average."""
+    """Williams (1959) tests by t whether two variables correlate equally with a third. On average, our z is this t."""
     rng = np.random.default_rng(1)
     ratios = []
     for _ in range(20):

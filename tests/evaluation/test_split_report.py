@@ -1,4 +1,4 @@
-"""The report on splits of an encoder has every method, and the scores of the evaluation tasks."""
+"""The report compares all methods that split an encoder's vectors, by the scores of the evaluation tasks."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ embedded: list[str] = []
 
 
 def encode(sentences: list[str], lang: str, latent: str) -> np.ndarray:
-    """Embed a line as six units: three equal in both languages, three of noise. French vectors are shifted by 5."""
+    """Embed a line: three units depend on the number at its end, three are noise. French vectors are shifted by 5."""
     embedded.extend(sentences)
     own = np.stack([np.random.default_rng([*sentence.encode()]).standard_normal(6) for sentence in sentences])
     numbers = [sentence.split()[-1] for sentence in sentences]

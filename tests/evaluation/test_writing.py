@@ -1,4 +1,4 @@
-"""Scores of generated text are sacrebleu's, and their intervals are quantiles over resampled sentences."""
+"""Scores of generated text equal sacrebleu's, and their intervals are quantiles over resamples of the sentences."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_length_and_mark_are_compared_with_the_style() -> None:
     references = ["a b.", "a b c.", "a.", "a b c d."]
     shown = right(outputs, references, outputs, styles)
     assert shown[writing.MARK] == [1, 0, 1, 1]
-    assert shown[writing.MARK_TAKEN] == [1]  # the marks of reference and style differ in row 3 only
+    assert shown[writing.MARK_TAKEN] == [1]  # only in row 3, the final marks of reference and style sentence differ
 
 
 def test_latents_of_outputs_and_styles_correlate_as_numpy_says() -> None:

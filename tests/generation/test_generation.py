@@ -1,5 +1,5 @@
-"""Beam search and sampling equal simple versions without cache and batches; candidates equal those of a loop over
-texts; the costs of translations are computed by teacher forcing."""
+"""Beam search and sampling equal simple versions without cache and batches. Costs of translations equal those of
+teacher forcing. Candidates generated in batches equal those of a loop over texts."""
 
 import math
 from collections.abc import Callable
@@ -32,7 +32,7 @@ L = 5
 
 @pytest.fixture(params=[0, 1, 2, "memory"], ids=["one", "two", "three", "memory"])
 def decoder(request: pytest.FixtureRequest) -> TransformerDecoder:
-    """A decoder with 7 tokens, 3 of them words, with similar probabilities, so that sentences may end early."""
+    """A decoder with a vocabulary of 7 tokens, 3 of them words. Probabilities are similar, so texts may end early."""
     if request.param == "memory":
         return made(7, 0, memory=MemoryReader(first=1, bound=4, width=8, slots=3))
     return made(7, request.param)
@@ -54,8 +54,7 @@ def latents(count: int) -> Tensor:
 
 
 def log_chances(decoder: nn.Module, latent: Tensor, past: list[int]) -> Tensor:
-    """Compute the log-probabilities of the token after `past` by teacher forcing, without a cache and without special
-    tokens."""
+    """Compute the log-probabilities of the token after `past` by teacher forcing; special tokens get -inf."""
     target = Tokens.of(torch.tensor([[*past, EOS]]), torch.ones(1, len(past) + 1, dtype=torch.bool), "en")
     scores = decoder("reconstruct", "en", latent[None], target).logits()[-1].detach()
     scores[[PAD, UNK, BOS]] = -torch.inf
@@ -113,7 +112,7 @@ def straight(decoder: nn.Module, latent: Tensor, search: Beam, max_length: int) 
     ("vocab_size", "size", "max_length"), [(7, 1, 9), (7, 3, 9), (7, 20, 3), (41, 5, 6), (320, 4, 5)]
 )
 def test_a_beam_search_follows_the_definition(layer: type, vocab_size: int, size: int, max_length: int) -> None:
-    """The decoder has two layers in float32. Some of its sentences end at once, some never."""
+    """A beam search gives the best hypothesis of `straight`, for decoders whose sentences may end at once or never."""
     torch.manual_seed(vocab_size)
     table = make_embedding(vocab_size, 16)
     output = layer(table, L) if layer is TiedOutput else layer(vocab_size, 16, L)
@@ -176,7 +175,7 @@ def test_the_beam_search_of_an_lstm_follows_the_definition(size: int) -> None:
 
 @pytest.mark.parametrize("vocab_size", [1, 7, BLOCK, 2 * BLOCK, 211, 400, 1000])
 def test_the_largest_are_topks(vocab_size: int) -> None:
-    """The result is that of torch.topk, also with equal scores, blocks of -inf and prime vocabulary sizes."""
+    """`largest` agrees with torch.topk, even with equal scores, blocks of -inf, and prime vocabulary sizes."""
     draw = torch.Generator().manual_seed(vocab_size)
     scores = torch.randn(20, vocab_size, generator=draw)
     scores[5:10] = scores[5:10].round()
@@ -360,8 +359,7 @@ def french(grammar: list[Pair], tokenizer: Tokenizer) -> list[str]:
 
 
 def cost(translator: bgt_core.Embedder, source: str, tokens: list[int]) -> float:
-    """Return the cost of a translation in nats per token, computed by teacher forcing. Special tokens have probability
-    0, because they are never generated."""
+    """Return the cost of a translation in nats per token by teacher forcing. Special tokens have probability 0."""
     side = Tokens.pad(translator.tokenizer.encode([source]), "fr")
     target = Tokens.pad([tokens], "en")
     scores = translator.model.decoder("en")("translate", "en", translator.model.states(side), target).logits().detach()
@@ -373,7 +371,7 @@ def cost(translator: bgt_core.Embedder, source: str, tokens: list[int]) -> float
 def test_translations_are_the_cheapest_first_each_with_its_cost(
     translator: bgt_core.Embedder, french: list[str]
 ) -> None:
-    """A text that a beam contains in several tokenizations has the cost of the cheapest."""
+    """If a beam contains the same text with different tokens, the text has the lowest cost of these hypotheses."""
     written = BeamTranslator(translator, beam=6, count=4, max_length=LENGTH).translate(french)
     for source, translations in zip(french, written, strict=True):
         states = translator.model.states(Tokens.pad(translator.tokenizer.encode([source]), "fr"))

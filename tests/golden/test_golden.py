@@ -70,7 +70,7 @@ def curve(name: str, folder: Path) -> dict[str, float]:
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_losses_are_those_kept(name: str, tmp_path: Path) -> None:
     kept = json.loads(KEPT.read_text(encoding="utf-8"))[name]
-    # without vector instructions, gradient norms differ by up to 8e-5, and losses by less than 4e-6
+    # on processors without vector instructions, gradient norms differ by up to 8e-5, and losses by less than 4e-6
     assert curve(name, tmp_path) == pytest.approx(kept, rel=3e-4)
 
 

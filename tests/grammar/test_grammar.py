@@ -1,4 +1,4 @@
-"""The built-in grammar's tables of sentences never change, and its functions return their rows."""
+"""The tables of sentences that the built-in grammar generates never change, and its functions return their rows."""
 
 import hashlib
 import re

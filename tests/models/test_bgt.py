@@ -1,4 +1,4 @@
-"""Each decoder of a BGT gets the right latents. Stub encoders have known latents; decoders return their inputs."""
+"""Each decoder of a BGT gets the right latents: fake encoders have known latents, fake decoders return their input."""
 
 import math
 
@@ -16,8 +16,7 @@ NUMBER = {"en": 1.0, "fr": 2.0}
 
 
 class Reads(nn.Module):
-    """A stub encoder, whose posterior has two units. Both means are `base` + 1 for English and `base` + 2 for French;
-    both variances are e**-2."""
+    """A fake encoder of two units: both means are `base` + 1 for English, `base` + 2 for French; variances are e^-2."""
 
     def __init__(self, base: float):
         super().__init__()
@@ -62,7 +61,7 @@ def test_the_anchor_explains_both_sides_and_pays(anchor: str, shared: float) -> 
     assert latents == {
         "reconstruct/en": [21, 21, shared, shared],  # English language latent, then semantic latent
         "reconstruct/fr": [32, 32, shared, shared],
-        "translate/en": [12, 12],  # both hypotheses are decoded from the French semantic latent
+        "translate/en": [12, 12],  # for either anchor, decoded from the French semantic latent
         "translate/fr": [11, 11],
     }
     for prediction in out.predictions:

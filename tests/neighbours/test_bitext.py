@@ -235,7 +235,7 @@ def test_the_best_threshold_beats_every_other() -> None:
 
 
 def test_the_threshold_of_each_half_is_that_of_the_other_half() -> None:
-    # left rows 0, 2, 4: at threshold 0.3, all three pairs have the best F1, 4 / 5; left rows 1, 3: 0.6 is best
+    # for left rows 0, 2 and 4, the threshold 0.3 keeps all pairs and has the best F1, 4/5; for rows 1 and 3, 0.6 has it
     *_, apart = drawn([0.9, 0.5, 0.3, 0.8, 0.4], [0, 2, 4, 1, 3], [0, 0, 4, 1, 0]).against(
         np.array([0, 4, 1]), np.array([0, 4, 1])
     )

@@ -1,4 +1,4 @@
-"""A store of questions finds what an exhaustive search in NumPy finds with the model's own probabilities."""
+"""A search in a store of questions finds the same questions as a search of all of them, with the same probabilities."""
 
 import json
 import shutil
@@ -51,7 +51,7 @@ def store(text: Path, encoder: bgt_core.Embedder, tmp_path_factory: pytest.TempP
 
 @pytest.fixture(scope="module")
 def truth(encoder: bgt_core.Embedder, sentences: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each query and sentence the probability that they are duplicates, and their W2: (Q, N) each."""
+    """Return for each query and sentence the probability that they are duplicates, and the W2 distance: (Q, N) each."""
     model = encoder.model
     stored, queries = (encoder.posteriors(texts, lang="en") for texts in (sentences, QUERIES))
     probabilities = np.zeros((len(QUERIES), len(sentences)))

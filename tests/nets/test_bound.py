@@ -308,7 +308,7 @@ def read(body: WithoutLanguage, **sides: Tensor) -> None:
 
 
 def test_each_translation_counts_alike() -> None:
-    """Micro-batches of different sizes have more sentences in total than `memory` (36) allows."""
+    """All pairs of translations count equally in the means, even if micro-batches differ in size; `memory` is full."""
     batches = [torch.randn(2, rows, WIDTH) + rows for rows in (5, 1, 30)]
     body = WithoutLanguage(Same(batches[0][0]), ["en", "fr"], memory=36)
 
@@ -327,7 +327,7 @@ def test_each_translation_counts_alike() -> None:
 
 
 def test_topics_of_one_language_do_not_move_languages_apart() -> None:
-    """Sentences of a kind that only English has (chats) must not change the differences between language means."""
+    """Sentences on topics that only English has (here chats) must not change the differences between language means."""
     chat, news = torch.randn(2, WIDTH)
     french, german = torch.randn(2, WIDTH)
     body = WithoutLanguage(Same(chat[None]), LANGS, memory=50)
@@ -343,7 +343,7 @@ def test_topics_of_one_language_do_not_move_languages_apart() -> None:
 
 
 def test_the_sides_of_one_language_in_a_micro_batch_count_together() -> None:
-    """Original and altered sentences are encoded in separate calls; the inner network must get the caller's layout."""
+    """Original and altered sentences are encoded in two calls, but have one mean. Each call passes on its layout."""
     asked = []
 
     class Asked(Same):
@@ -374,7 +374,7 @@ def marks() -> ClosingMarks:
     ("sentence", "expected"),
     [
         ([CAT, DOG, STOP], [CAT, DOG]),
-        ([CAT, ASK, SHOUT], [CAT]),  # "cat?!"
+        ([CAT, ASK, SHOUT], [CAT]),  # "cat?!" becomes "cat"
         ([CAT, STOP, DOG, STOP], [CAT, STOP, DOG]),
         ([STOP, ASK], [STOP]),  # the first token is never removed
         ([], []),

@@ -53,7 +53,7 @@ def joint(x: Tensor, z: Tensor, on_x: nn.Linear, on_z: nn.Linear) -> Tensor:
 def scores(layer: nn.Module, h: Tensor, z: Tensor) -> Tensor:
     """Compute the logits (V,) of all tokens from the features h (H,) and the latent z (L,)."""
     if isinstance(layer, UntiedOutput):
-        return torch.cat([layer.latent.weight, layer.hidden.weight], dim=1) @ torch.cat([z, h])  # order of the paper
+        return torch.cat([layer.latent.weight, layer.hidden.weight], dim=1) @ torch.cat([z, h])  # the paper's [z ; h]
     if isinstance(layer, TiedOutput):
         return layer.table.weight @ (h + layer.project.weight @ z)
     assert isinstance(layer, PlainOutput)
@@ -90,7 +90,7 @@ def naive_transformer(decoder: TransformerDecoder, tokens: list[int], z: Tensor,
     places = sinusoids(0, len(tokens), decoder.words.table.weight)
     xs = [decoder.words.table.weight[token] * H**0.5 + place for token, place in zip(tokens, places, strict=True)]
     if "word" in fuse:
-        matrix = torch.cat([torch.eye(H, dtype=z.dtype), decoder.fuse_word.weight], dim=1)  # a matrix for [word ; z]
+        matrix = torch.cat([torch.eye(H, dtype=z.dtype), decoder.fuse_word.weight], dim=1)  # multiplies [word ; z]
         xs = [matrix @ torch.cat([x, z]) for x in xs]
     for layer in decoder.layers:
         heads = layer.attention.heads
@@ -137,7 +137,7 @@ def test_scores_and_nats_are_those_of_the_straight_form(
 def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
     kind: str, fuse: tuple[str, ...], share: bool, stirred: Stir, random_tokens: Callable[..., Tokens]
 ) -> None:
-    """Two sentences are searched with three hypotheses each. Hypotheses may branch; one sentence ends early."""
+    """Logits step by step equal teacher forcing, for two sentences with three hypotheses each; one ends early."""
     decoder, z = made(kind, fuse, share, stirred), torch.randn(2, L, dtype=torch.float64)
     draw = torch.Generator().manual_seed(3)
     read, parents = torch.randint(4, V, (3, 2, 3), generator=draw), torch.tensor([[2, 0, 0], [1, 1, 2]])
@@ -230,7 +230,7 @@ def torchs(decoder: AttentionDecoder) -> nn.TransformerDecoder:
 def test_attention_is_torchs(
     attending: AttentionDecoder, target_lengths: list[int], source_lengths: list[int], random_tokens: Draw
 ) -> None:
-    """Logits and gradients are torch's, without padding (the first case) and with it (the second)."""
+    """Logits and gradients equal those of torch's decoder, without padding (case 1) and with padding (case 2)."""
     decoder, target, source = attending, random_tokens(target_lengths, 30), sources(source_lengths)
     source.states.requires_grad_()
     scores = decoder("translate", "en", source, target).logits()
@@ -277,7 +277,7 @@ def test_a_search_computes_the_scores_of_training(attending: AttentionDecoder, r
             for text in texts[row]
         ]
     ).view(3, 2, 6, 30)
-    rows, order = torch.arange(3), torch.tensor([0])  # the remaining sentences, and which text each hypothesis has
+    rows, order = torch.arange(3), torch.tensor([0])  # `rows`: the remaining sentences; `order`: each hypothesis's text
     state, last = decoder.start(source), torch.full((3, 1), EOS)
     for position in range(6):
         assert_close(decoder.step(last, state), expected[rows][:, order, position])

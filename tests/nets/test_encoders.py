@@ -25,7 +25,7 @@ def test_rare_pieces_count_more_and_the_end_counts_nothing() -> None:
     assert weight[5] == pytest.approx(0.5)
     pooled = average(Tokens.pad([[4, 5, 5, EOS], [6, EOS], [EOS]], "en"))
     two = (weight[4] * direction[4] + 2 * weight[5] * direction[5]) / 3
-    expected = 3**0.5 * np.stack([two, weight[6] * direction[6], np.zeros(3)])  # scaled by the root of the width
+    expected = 3**0.5 * np.stack([two, weight[6] * direction[6], np.zeros(3)])  # times the root of the vectors' size
     assert_close(pooled, expected)
 
 
@@ -63,7 +63,7 @@ def test_a_corrected_average_begins_as_the_average(random_tokens: Callable[..., 
 def test_only_the_tokens_of_a_given_layout_are_read(
     kind: str, random_tokens: Callable[..., Tokens], stirred: Callable[[torch.nn.Module], torch.nn.Module]
 ) -> None:
-    """A layout without each sentence's last three tokens gives the vectors of the shortened sentences."""
+    """A layout that omits the last three tokens of each sentence gives the same vectors as the shortened sentences."""
     torch.manual_seed(0)
     average, body = SIFPooling(torch.rand(30), 6), Transformer(make_embedding(30, 8), 1, 8, 2, 0.0)
     make: dict[str, Callable[[], torch.nn.Module]] = {
@@ -112,7 +112,7 @@ def by_hand(ours: GRAN, tokens: list[int]) -> np.ndarray:
 def test_the_gated_average_is_the_paper_s(
     random_tokens: Callable[..., Tokens], stirred: Callable[[torch.nn.Module], torch.nn.Module]
 ) -> None:
-    """The lengths differ so much that the packed layout computes the sentences in several blocks."""
+    """The gated average equals a loop, even if lengths differ so much that a packed layout has several blocks."""
     ours, side = stirred(GRAN(make_embedding(V, H))).double(), random_tokens(LENGTHS, V)
     side.ids[0, 3] = side.ids[1, 0] = UNK
     expected = [by_hand(ours, ids[mask].tolist()) for ids, mask in zip(side.ids, side.mask, strict=True)]
@@ -128,5 +128,5 @@ def test_a_spread_head_keeps_the_mean_and_has_one_variance_for_all() -> None:
     assert torch.equal(posterior.mean, x)
     assert (posterior.log_variance == -3).all() and posterior.log_variance.shape == (2, 6)
     posterior.kl().sum().backward()
-    expected = (math.exp(-3) - 1) / 2 * 2  # for two sentences, dKL/dv = (exp(v) - 1) / 2, with v the log-variance
+    expected = (math.exp(-3) - 1) / 2 * 2  # two sentences times dKL/dv = (exp(v) - 1) / 2; v is the log-variance
     assert_close(head.log_variance.grad, torch.full((6,), expected))

@@ -1,4 +1,4 @@
-"""Transformer layers give the numbers of torch's layers and of formulas."""
+"""Transformer layers compute the same values as torch's layers and as formulas."""
 
 import math
 from collections.abc import Callable

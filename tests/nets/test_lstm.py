@@ -38,7 +38,7 @@ def packed(body: nn.Module, side: Tokens) -> PackedSequence:
 def test_it_is_the_mean_of_torchs_states(layers: int, random_tokens: Callable[..., Tokens]) -> None:
     ours, side = BiLSTM(make_embedding(V, H), layers, 0.0).double(), random_tokens(LENGTHS, V)
     lstm = torchs([*ours.forward_layers], [*ours.backward_layers])
-    states, _ = pad_packed_sequence(lstm(packed(ours, side))[0], batch_first=True)  # 0 for padding
+    states, _ = pad_packed_sequence(lstm(packed(ours, side))[0], batch_first=True)  # padding has states of 0
     expected = states.sum(1) / torch.tensor(LENGTHS)[:, None]
     assert_close(ours(side), expected)
 
@@ -67,7 +67,7 @@ def test_final_states_are_torchs_on_packed_sentences(random_tokens: Callable[...
 def first_cell() -> FirstCellDecoder:
     torch.manual_seed(0)
     made = FirstCellDecoder(make_embedding(V, H), PlainOutput.untied(V, L), L, 0.0, word_dropout=0.4).double()
-    with torch.no_grad():  # otherwise, first_hidden and hidden_word would be 0
+    with torch.no_grad():  # as these parameters are initially 0, errors in their use would not be noticed
         made.first_hidden.normal_(), made.hidden_word.normal_()  # type: ignore[union-attr]
     return made
 

@@ -1,4 +1,4 @@
-"""All recipes have the losses and gradients of plain PyTorch operations, with packed and with padded sentences."""
+"""With our operations, all recipes have the losses and gradients of plain PyTorch, on packed and padded sentences."""
 
 import copy
 from collections.abc import Callable
@@ -97,7 +97,7 @@ def test_share_dropped_and_expectation(probability: float) -> None:
 def test_units_are_dropped_independently() -> None:
     torch.manual_seed(0)
     dropped = (Dropout(0.5).train()(torch.ones(UNITS)) == 0).double()
-    for distance in (1, 2, 3, 4, 5, 8):  # near units, because four random numbers share a 64-bit word
+    for distance in (1, 2, 3, 4, 5, 8):  # near units, because a 64-bit random number serves four units
         together = (dropped[:-distance] * dropped[distance:]).mean().item()
         assert abs(together - 0.25) < 5 * (0.25 * 0.75 / UNITS) ** 0.5
 

@@ -1,4 +1,4 @@
-"""The fused loss is the cross-entropy of all logits; bags of words and predicted positions equal loops."""
+"""The fused loss equals the cross-entropy of all logits. Losses of bags of words and of positions equal loops."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +25,7 @@ from bgt_core.nets.output import (
 from tests.close import assert_close
 
 V, H, L = 23, 6, 5
-LENGTHS = [[1], [3, 7, 1, 5], [150, 90, 170], [300] * 5]  # the third batch exceeds a chunk, the last a block
+LENGTHS = [[1], [3, 7, 1, 5], [150, 90, 170], [300] * 5]  # batch 3 is larger than a chunk, batch 4 larger than a block
 
 
 def layers() -> dict[str, OutputLayer]:

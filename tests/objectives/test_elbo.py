@@ -19,7 +19,7 @@ from tests.close import assert_close
 
 @dataclass
 class Says:
-    """A fake prediction for two sentences with the NLLs `nats`, to which label smoothing by s adds 100 s."""
+    """A fake prediction for two sentences, whose NLLs are `nats`. Label smoothing by s adds 100 * s to their sum."""
 
     name: str
     nats: list[float]
@@ -105,7 +105,7 @@ UNITS = Gaussian(  # two sentences with three units; a unit's KL is half its squ
 def test_free_nats(free: float, nats: float) -> None:
     out = Outputs({}, {"semantic": {"semantic": UNITS}, "language": {"en": UNITS}})
     loss = Elbo(10, 0.0, {"language": 3.0}, {"language": free})(out, 5)
-    assert loss.total.item() == pytest.approx(0.5 * 2 * (2.5 + 3 * nats))  # the KL's weight is 0.5; two sentences
+    assert loss.total.item() == pytest.approx(0.5 * 2 * (2.5 + 3 * nats))  # 0.5: the KL's weight; 2: sentences
     assert loss.terms["kl/en"].item() == pytest.approx(5.0)  # the reported KL ignores free nats
 
 
@@ -151,9 +151,9 @@ LABELS = Outputs(
 @pytest.mark.parametrize(
     ("smoothing", "total"),
     [
-        # "label": -log 3/4 - log 1/2; "other": -log 1/4 - log 1/2
+        # the prediction "label" costs -log 3/4 - log 1/2, and the prediction "other" -log 1/4 - log 1/2
         (0.0, (0.287682 + 0.693147) + (1.386294 + 0.693147)),
-        # 0.8 x the loss above, plus, for each prediction, 0.2 x the mean of -log p over both labels, in both rows
+        # 0.8 x the loss above, plus, for both predictions, 0.2 x the mean over both labels of -log p, in both rows
         (0.2, 0.8 * 3.060270 + 0.2 * 2 * (0.836988 + 0.693147)),
     ],
 )

@@ -38,7 +38,7 @@ def test_each_part_pays_for_its_roles_and_one_of_weight_0_is_left_out(
     paraphrase: float, position: float, total: float
 ) -> None:
     parts: dict[str, Part] = {
-        "elbo": Elbo(average_predictions=True),  # the reconstruction is the only prediction here
+        "elbo": Elbo(average_predictions=True),  # here, the ELBO has only one prediction, the reconstruction
         "paraphrase": CrossEntropy(("paraphrase",), paraphrase),
         "position": CrossEntropy(("position",), position),
     }
@@ -102,4 +102,4 @@ def test_an_objective_learns_from_data_of_its_own(tiny: Callable[..., Recipe], t
     rows: list[dict[str, Any]] = []
     config = replace(recipe.train, precision="fp32")
     training.train(replace(recipe, train=config), [text], tmp_path / "run", device="cpu", report=rows.append)
-    assert [row["graded"] < 0.5 for row in rows if row["kind"] == "train"] == [True]  # one row: mean over all updates
+    assert [row["graded"] < 0.5 for row in rows if row["kind"] == "train"] == [True]  # the mean of all updates

@@ -54,15 +54,15 @@ def test_what_it_needs_is_checked_before_training(
 
 
 def test_three_pairs_by_hand() -> None:
-    """Each sentence is at an angle of 10, 20 or 30 degrees to its translation; en 60 is at 60 degrees."""
+    """Each sentence is at an angle of 10, 20 or 30 degrees to its translation. Comments name sentences by angle."""
     loss = Margin(margin=0.6)(outputs(angles(0, 60, 180), angles(10, 80, 150)), step=0)
     hinges = [
-        0,  # en 0: 0.6 - cos(10) + cos(80) is below 0
-        0.6 - cos(20) + cos(50),  # the most similar wrong sentence of en 60 is fr 10
-        0,  # en 180: 0.6 - cos(30) + cos(100) is below 0
-        0.6 - cos(10) + cos(50),  # the most similar wrong sentence of fr 10 is en 60
-        0,  # fr 80: 0.6 - cos(20) + cos(80) is below 0
-        0,  # fr 150: 0.6 - cos(30) + cos(90) is below 0
+        0,  # English 0°: 0.6 - cos(10) + cos(80) is below 0
+        0.6 - cos(20) + cos(50),  # the most similar wrong sentence of English 60° is French 10°
+        0,  # English 180°: 0.6 - cos(30) + cos(100) is below 0
+        0.6 - cos(10) + cos(50),  # the most similar wrong sentence of French 10° is English 60°
+        0,  # French 80°: 0.6 - cos(20) + cos(80) is below 0
+        0,  # French 150°: 0.6 - cos(30) + cos(90) is below 0
     ]
     assert max(0.6 - cos(10) + cos(80), 0.6 - cos(30) + cos(100), 0.6 - cos(20) + cos(80), 0.6 - cos(30)) < 0
     assert_total(loss, "margin", sum(hinges))
@@ -72,24 +72,26 @@ def test_negatives_that_came_with_the_batch_by_hand() -> None:
     """The loss uses the negatives in the batch, although other sentences of the batch are harder negatives."""
     out = Outputs({"en": angles(0, 10), "fr": angles(30, 40)}, {}, [], {"en": angles(90, 15), "fr": angles(60, 130)})
     hinges = [
-        0.4 - cos(30) + cos(60),  # en 0 with the negative fr 60
-        0,  # en 10 with the negative fr 130: 0.4 - cos(30) + cos(120) is below 0
-        0.4 - cos(30) + cos(60),  # fr 30 with the negative en 90
-        0.4 - cos(30) + cos(25),  # fr 40 with the negative en 15
+        0.4 - cos(30) + cos(60),  # English 0° with the negative French 60°
+        0,  # English 10° with the negative French 130°: 0.4 - cos(30) + cos(120) is below 0
+        0.4 - cos(30) + cos(60),  # French 30° with the negative English 90°
+        0.4 - cos(30) + cos(25),  # French 40° with the negative English 15°
     ]
     assert Margin(0.4)(out, step=0).total.item() == pytest.approx(sum(hinges), rel=1e-6)
 
 
 def test_negatives_of_both_sides_by_hand() -> None:
-    """The hardest negative of a sentence may be in the other column or in its own. Names contain angles in degrees."""
+    """The hardest negative of a sentence may be in the other column or in its own. Comments name sentences by angle."""
     loss = Margin(margin=0.6, both_sides=True)(outputs(angles(0, 30, 180), angles(10, 80, 150)), step=0)
     hinges = [
-        0.6 - cos(10) + cos(30),  # the hardest negative of en 0 is en 30, not fr 80
-        0.6 - cos(50) + cos(20),  # the hardest negative of en 30 is fr 10, not en 0
-        0,  # en 180: the angles to fr 80 and en 30 are 100 and 150: 0.6 - cos(30) + cos(100) is below 0
-        0.6 - cos(10) + cos(20),  # the hardest negative of fr 10 is en 30, not fr 80
-        0.6 - cos(50) + cos(70),  # fr 80: its angle is 70 to fr 10 and to fr 150, but 80 to en 0 and 100 to en 180
-        0.6 - cos(30) + cos(70),  # the hardest negative of fr 150 is fr 80, not en 30
+        0.6 - cos(10) + cos(30),  # the hardest negative of English 0° is English 30°, not French 80°
+        0.6 - cos(50) + cos(20),  # the hardest negative of English 30° is French 10°, not English 0°
+        0,  # English 180°: French 80° is the hardest negative: 0.6 - cos(30) + cos(100) is below 0
+        0.6 - cos(10) + cos(20),  # the hardest negative of French 10° is English 30°, not French 80°
+        0.6
+        - cos(50)
+        + cos(70),  # the hardest negatives of French 80° are French 10° and French 150°, both at 70 degrees
+        0.6 - cos(30) + cos(70),  # the hardest negative of French 150° is French 80°, not English 30°
     ]
     assert 0.6 - cos(30) + cos(100) < 0
     assert loss.total.item() == pytest.approx(sum(hinges), rel=1e-6)
@@ -119,14 +121,14 @@ def sides(*rows: list[list[float]]) -> Outputs:
 
 
 def test_two_pairs_by_hand() -> None:
-    """The English rows have the cosines [[1, h], [0, h]] with the French; h is the square root of 1/2."""
+    """The cosines of the English rows with the French rows are [[1, h], [0, h]]; h is the square root of 1/2."""
     h, t = math.sqrt(0.5), 0.5
     out = sides([[3.0, 0.0], [0.0, 0.1]], [[1.0, 0.0], [2.0, 2.0]])
     nats = [
-        math.log(1 + math.exp((h - 1) / t)),  # en 1 is compared with both French sentences
+        math.log(1 + math.exp((h - 1) / t)),  # English sentence 1 is compared with both French sentences
         math.log(1 + math.exp((0 - h) / t)),
-        math.log(1 + math.exp((0 - 1) / t)),  # fr 1 is compared with both English sentences
-        math.log(2),  # fr 2 has the same cosine with both English sentences
+        math.log(1 + math.exp((0 - 1) / t)),  # French sentence 1 is compared with both English sentences
+        math.log(2),  # French sentence 2 has the same cosine with both English sentences
     ]
     assert_total(Contrast(temperature=t)(out, step=0), "contrast", sum(nats))
 
@@ -159,7 +161,7 @@ PARTS = slice(2, 5), slice(5, 7)
 
 
 def composed(rng: np.random.Generator, altered: bool) -> tuple[Outputs, dict[str, np.ndarray]]:
-    """Return random outputs for four pairs, with composed parts `PARTS`; `altered` adds altered English texts."""
+    """Return random outputs for four pairs, with vectors of the parts `PARTS`; `altered` adds altered English texts."""
     vectors = {name: rng.normal(size=(4, 7)) for name in ("en", "fr", "altered")}
     posteriors = {name: Point(torch.from_numpy(value)) for name, value in vectors.items()}
     meaning = {lang: posteriors[lang] for lang in ("en", "fr")}
@@ -194,7 +196,7 @@ def test_two_of_a_style_and_one_of_another_by_hand() -> None:
     """Sentences 0 and 1 have one style, sentence 2 another. The cosine of 0 and 1 is h, the square root of 1/2."""
     h, t = math.sqrt(0.5), 0.5
     near, far = math.exp(h / t), math.exp(0 / t)
-    nats = -math.log(near / (near + far)) - math.log(near / (near + near))  # sentence 0, then sentence 1
+    nats = -math.log(near / (near + far)) - math.log(near / (near + near))  # losses of sentences 0 and 1
     out = Outputs({}, {}, styles={"en": styled([[3.0, 0.0], [2.0, 2.0], [0.0, 0.1]], [4, 4, 0])})
     assert_total(StyleContrast(temperature=t)(out, step=0), "style", nats)
 

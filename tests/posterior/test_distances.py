@@ -66,7 +66,7 @@ def test_w2_is_that_of_pot_between_full_covariances() -> None:
 
 
 def test_jensen_shannon_is_an_upper_bound_that_is_near() -> None:
-    """The divergence, by numerical integration, is at most log 2; our upper bound may exceed log 2."""
+    """Our upper bound of the divergence is near its value by numerical integration, but may exceed log 2."""
 
     def divergence(left: Gaussian, right: Gaussian) -> float:
         p, q = (norm(side.mean.item(), math.exp(side.log_variance.item() / 2)) for side in (left, right))

@@ -23,13 +23,13 @@ def direction(rows: int, size: int, seed: int = 0) -> torch.Tensor:
 
 
 def posterior(concentration: float, size: int, rows: int = 1) -> VonMisesFisher:
-    """Return the same posterior for each of `rows` sentences."""
+    """Return the posteriors of `rows` sentences, which are all equal."""
     mean = direction(1, size).expand(rows, -1)
     return VonMisesFisher(mean, torch.full((rows,), concentration, dtype=torch.float64))
 
 
 def exact(concentration: float, size: int) -> tuple[mpmath.mpf, mpmath.mpf, mpmath.mpf, mpmath.mpf]:
-    """Return log 0F1(; m/2; k^2/4), A(k), the KL and the derivative of the KL, computed with 60 digits by mpmath."""
+    """Compute log 0F1(; m/2; k^2/4), A(k), KL and dKL/dk with 60 digits, for the concentration k and the size m."""
     with mpmath.workdps(60):
         k, order = mpmath.mpf(concentration), mpmath.mpf(size) / 2 - 1
         first, second, third = (mpmath.besseli(order + more, k) for more in range(3))
@@ -51,8 +51,7 @@ def test_values_and_slopes_are_those_of_high_precision(size: int, concentration:
 
 
 def density(concentration: float, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a grid of cosines w between a sample and the mean, and the log-probability of each w. The density of w is
-    proportional to (1 - w^2)^((m - 3) / 2) exp(k w)."""
+    """Return a grid of cosines w of samples with the mean, and log-probabilities: p(w) ~ (1-w^2)^((m-3)/2) exp(k w)."""
     angle = (np.arange(100_000) + 0.5) / 100_000 * np.pi
     log_q = (size - 2) * np.log(np.sin(angle)) + concentration * np.cos(angle)  # w = cos(angle), |dw| = sin(angle)
     return np.cos(angle), log_q - logsumexp(log_q)
@@ -83,7 +82,7 @@ def test_draws_have_the_moments_of_quadrature(size: int, concentration: float) -
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_a_draw_is_that_of_the_first_proposal_that_is_accepted(dtype: torch.dtype) -> None:
-    """Samples equal a loop over Wood's sampler and Householder's reflection with the same random numbers."""
+    """Samples equal a loop over Wood's rejection sampler and Householder's reflection, with the same random numbers."""
     size, k = 6, np.array([0.3, 4.0, 60.0] * 5)
     mean = direction(15, size, seed=12).to(dtype)
     drawn = VonMisesFisher(mean, torch.from_numpy(k).to(dtype)).rsample(torch.Generator().manual_seed(13))
@@ -121,7 +120,7 @@ def test_the_density_integrates_to_one_and_its_log_is_that_of_each_pair() -> Non
 
 
 def test_the_gradient_of_a_draw_is_that_of_finite_differences() -> None:
-    # gradcheck needs steps after which the same proposal is accepted, which fails once in a million cases
+    # gradcheck changes the parameters a little; in one of a million cases, another proposal is then accepted
     raw = (direction(3, 6, seed=7) * 2).requires_grad_()
     k = torch.tensor([0.5, 4.0, 60.0], dtype=torch.float64, requires_grad=True)
 
@@ -139,7 +138,7 @@ def test_the_pathwise_gradient_misses_what_is_documented(size: int, concentratio
     k = torch.full((DRAWS * 3,), concentration, dtype=torch.float64, requires_grad=True)
     along, _ = sample_cosine(k, size, torch.Generator().manual_seed(9))
     (slopes,) = torch.autograd.grad(along.sum(), k)
-    true = float(exact(concentration, size)[3]) / concentration  # A', the derivative of A
+    true = float(exact(concentration, size)[3]) / concentration  # A', the derivative of the mean cosine A
     assert (slopes.mean() / true).item() == pytest.approx(share, abs=4 * float(slopes.std() / true) / len(k) ** 0.5)
 
 

@@ -29,7 +29,7 @@ def test_the_table_is_on_stdout_and_progress_on_stderr(probe: Callable, fake: An
     assert result.code == 0, result.err
     head, *rows = (line.split("\t") for line in result.out.split("\n\n")[0].splitlines())
     assert head[:9] == ["task", "lang", "latent", "train", "test", "classes", "accuracy", "95% CI", "sd"]
-    assert head[9:] == ["over best baseline", "note"]  # the column selectivity is missing: too few test items
+    assert head[9:] == ["over best baseline", "note"]  # too few test items for the column selectivity
     grams = ["word 1-2-grams", "character 3-5-grams"]
     assert [row[2] for row in rows] == ["semantic", "language", "semantic, translation", "majority", "length", *grams]
     assert all(row[4] == "80" for row in rows) and rows[0][-1].startswith("not separable from majority")

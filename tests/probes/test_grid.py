@@ -1,4 +1,4 @@
-"""Test `probes` as a library: the names it exports, single results, and tables as `bgt-probe` prints them."""
+"""Test `probes` as a library: the names that it exports, the results of one probe, and the tables of `bgt-probe`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_all_languages_are_those_of_every_encoder(encoder: Callable) -> None:
 
 
 def test_a_language_code_with_a_hyphen_is_one_language(encoder: Callable, tmp_path: Path) -> None:
-    """The result of a task with two languages joins their codes by a hyphen; here, the codes have hyphens, too."""
+    """A result for two languages is named by both codes, joined by a hyphen, even if the codes contain hyphens."""
     for lang in ("zh-Hant", "pt-BR"):
         lines = "".join(f"{lang} {number}{'.' * (number % 2 + 1)}\n" for number in range(300))
         (tmp_path / f"{lang}.txt").write_text(lines, "utf-8")

@@ -1,4 +1,4 @@
-"""The claims about the distance of languages: the paper's table 3 is right, trends are SciPy's, verdicts follow."""
+"""Test claims about the distance of languages: the paper's table 3, trends (compared with SciPy's), and verdicts."""
 
 from collections.abc import Mapping
 
@@ -32,7 +32,7 @@ def gaps_of(points: Mapping[str, float], error: float = 0.0) -> pd.DataFrame:
 
 def test_the_published_table_is_complete_and_its_gaps_fall_with_distance() -> None:
     """The paper's table has the right shape, some known values, and the signs and trends that the paper states."""
-    assert len(PUBLISHED) == 5 * (len(PAPER) - 1) + 2 + 5  # 2 scores for gender, 5 for STS
+    assert len(PUBLISHED) == 5 * (len(PAPER) - 1) + 2 + 5  # also 2 scores for gender, and 5 for STS
     assert PUBLISHED["fr", "length", "en"] == (73.0, 80.2) and PUBLISHED["fr", "gender", "fr"] == (52.6, 56.5)
     gaps = {(row.task, row.other): row.points for row in paper_gaps().itertuples()}
     assert {task for task, _ in gaps} == {*PAPER, "sts"} - {"gender"}
@@ -97,7 +97,7 @@ def test_gaps_are_averaged_over_models_and_then_over_tasks() -> None:
 
 @pytest.mark.parametrize(("slope", "expected"), [(-1, HOLDS), (1, FAILS), (0, NOT_SEPARABLE)])
 def test_verdicts(slope: int, expected: str) -> None:
-    """The latents' differences fall, rise, or go up and down with the distance of over thirty languages."""
+    """The claim holds, fails or stays open if the latents' differences fall, rise or vary with languages' distances."""
     points = {lang: slope * step + (step % 2) for step, lang in enumerate(sorted(WEEKS, key=WEEKS.__getitem__))}
     rows = judged_table(gaps_of(points), {"weeks": WEEKS}).records()
     assert [row["ours"] for row in rows] == [NOT_RUN, NOT_RUN, expected]

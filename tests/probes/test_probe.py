@@ -22,7 +22,7 @@ SENTENCES = [f"Le mot {number} est " + "très " * (number % 6) + "long." for num
 
 
 class Fake:
-    """A fake encoder. Its semantic latent is the number of words as a one-hot vector, its language latent constant."""
+    """A fake encoder. Its semantic latent is a one-hot vector of the number of words; the language latent is 1."""
 
     langs = ("en", "fr")
     latents = ("semantic", "language")
@@ -74,7 +74,7 @@ def test_a_latent_twice_is_an_error() -> None:
 
 
 class Other(Fake):
-    """The fake encoder of another training, in which the vectors of every second item are 0."""
+    """A fake encoder from another training than `Fake`: its vectors of every second item are 0."""
 
     def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
         vectors = super().embed(sentences, lang=lang, latent=latent)
@@ -89,7 +89,7 @@ def test_reference_encoders_are_rows_and_not_baselines_of_lower_accuracy() -> No
     assert (row.encoders, row.probe) == (3, "linear")
     low = (3 * row.accuracy - 1.0) / 2  # the accuracy of each `Other`, because `Fake` is always right
     assert row.encoder_sd == pytest.approx(np.std([low, low, 1.0], ddof=1))
-    assert row.boot_low < row.ci_low < row.ci_high < row.boot_high  # the bootstrap also covers new encoders
+    assert row.boot_low < row.ci_low < row.ci_high < row.boot_high  # the bootstrap also varies the encoders
     assert correctness(outcome.predictions, "untrained")[0].shape == (3, 2, 72)
     assert row.accuracy > by_name(outcome)["language"].accuracy
     (gap,) = outcome.over_baseline

@@ -20,7 +20,7 @@ N = 10_000
 
 
 def cell(task: str, lang: str, semantic: float, language: float, majority: float = 0.5, name: str = "m") -> Cell:
-    """Make a result with these accuracies, whose errors are independent. The labels of the items alternate."""
+    """Make a result in which the latents have these accuracies and independent errors. True labels alternate."""
     rng, truth = np.random.default_rng(len(task)), np.arange(N) % 2
     rows, measured = [], {}
     for latent, share in (("semantic", semantic), ("language", language), ("majority", majority)):
@@ -54,16 +54,16 @@ def test_a_difference_from_stored_predictions_is_the_measured_difference(encoder
     measured = measure_cell(encoder(), "punct-num", lang="fr", config=config)
     fresh = measured.result.difference
     kept = gap(measured, "semantic", measured, "language")
-    for name in ("points", "ci_low", "ci_high", "p"):  # both are computed from the same resamples
+    for name in ("points", "ci_low", "ci_high", "p"):  # the stored and the new difference use the same resamples
         assert getattr(kept, name) == pytest.approx(getattr(fresh, name))
 
 
 def test_a_difference_of_two_encoders_is_paired_on_items() -> None:
     left, right = cell("gender", "fr", 0.6, 0.5), cell("gender", "fr", 0.59, 0.5, name="other")
-    difference = gap(left, "semantic", right, "semantic")
+    difference = gap(left, "semantic", right, "semantic")  # if it were unpaired, `ci_low` would be -0.4
     assert difference.points == pytest.approx(1)
-    assert difference.ci_low == pytest.approx(1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02)  # unpaired: -0.4
-    assert difference.p == pytest.approx(2 * norm.sf(np.sqrt(100 / 0.99)), rel=1)  # about 1e-23: a rough estimate
+    assert difference.ci_low == pytest.approx(1 - 1.96 * 100 * np.sqrt(0.01 * 0.99 / N), abs=0.02)
+    assert difference.p == pytest.approx(2 * norm.sf(np.sqrt(100 / 0.99)), rel=1)  # about 1e-23, so rel=1 is enough
     assert (difference.first, difference.second) == ("m/semantic", "other/semantic")
     fewer = replace(right, result=replace(right.result, predictions=right.predictions.slice(0, 5_000)))
     with pytest.raises(BgtError, match="gender fr: 'm/semantic' and 'other/semantic' have different items"):

@@ -29,7 +29,7 @@ def test_distinct_items_share_no_sentence_and_no_group_across_splits(rows: list[
     assert all(len(splits) == 1 for splits in split_of.values())
     kept = set(zip(after.sentences, after.labels, after.groups, after.splits, strict=True))
     assert kept <= set(rows)
-    for row in rows:  # the test split loses a sentence only if it has two labels
+    for row in rows:  # a sentence is removed from test only if it occurs with two labels
         if row[3] == "test" and row[0] not in after.sentences:
             assert len({label for text, label, *_ in rows if text == row[0]}) == 2
 

@@ -1,4 +1,4 @@
-"""Each prediction of a BGT uses the right latents, the loss is right, and the translator works (stub networks)."""
+"""In a BGT of fake networks, each prediction uses the right latents, the loss is right, and the translator works."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""In training, each latent is taken from the right sentence (stub networks)."""
+"""In training, the recipe bgt-bound takes each latent from the right sentence; networks are replaced by fakes."""
 
 import pytest
 import torch
@@ -71,7 +71,7 @@ def test_a_share_of_the_rows_has_the_language_latent_of_another_row_of_the_same_
     mark = torch.where(torch.arange(ROWS) % 4 == 0, ASK, STOP)
     assert torch.equal(read[:, 2], mark.float())
     assert (read[:, 0] == 32).all()  # all language latents are from French sentences
-    assert len(read[moved, 1].unique()) > 0.8 * moved.sum() * (1 - 1 / torch.e)  # the other sentence is drawn at random
+    assert len(read[moved, 1].unique()) > 0.8 * moved.sum() * (1 - 1 / torch.e)  # the other row is drawn at random
 
 
 def test_a_sentence_that_is_alone_in_its_style_keeps_its_own_language_latent() -> None:

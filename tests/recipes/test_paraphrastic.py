@@ -1,4 +1,4 @@
-"""The recipes for paraphrases: avg; gran, which starts from avg's vectors; a classifier of human and machine text."""
+"""Test recipes for paraphrases: avg, gran (which starts from avg's vectors), and a classifier of translations."""
 
 import json
 from collections.abc import Callable
@@ -73,7 +73,7 @@ def backtranslated(sample: list, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="module")
 def trained(backtranslated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A classifier that tells references from translations, trained on a file that also has a column of costs."""
+    """A classifier of references and translations, trained on a file that also has a column of costs."""
     return training.train(
         "reference-classifier",
         [backtranslated],

@@ -58,7 +58,7 @@ def test_every_parameter_learns(
 ) -> None:
     recipe = tiny(name, **arguments)
     torch.manual_seed(0)
-    model = stirred(recipe.build(tokenizer))  # output layers start at zero, so others would get no gradient
+    model = stirred(recipe.build(tokenizer))  # without noise, output layers of zeros would pass no gradient on
     loss = recipe.objective(model(batch), step=1_000_000)
     assert torch.isfinite(loss.total)
     loss.total.backward()

@@ -1,4 +1,4 @@
-"""The variational siamese network: its first stage learns from the right rows, and its second stage works."""
+"""Test the variational siamese network: the first training stage learns from the right rows; the second stage works."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -82,7 +82,7 @@ def test_the_first_stage_learns_to_repeat_and_to_reformulate(first_stage: Path) 
     first, *_, last = metrics(first_stage)
     for term in ("reconstruct/a", "reconstruct/b", "paraphrase/a", "paraphrase/b"):
         assert last[term] < 0.95 * first[term]
-    # the paraphrase loss is a mean over half of the rows, which have a paraphrase; so it is near the other loss
+    # only half of the rows have a paraphrase, but the paraphrase loss is their mean, so it is near the other loss
     assert 0.8 < first["paraphrase/a"] / first["reconstruct/a"] < 1.25
 
 

@@ -1,4 +1,4 @@
-"""The recipe of the vMF-Gaussian VAE: its settings, the latents of each prediction, and its errors."""
+"""Test the recipe of the vMF-Gaussian VAE: its settings, the latents that each prediction gets, and its errors."""
 
 from collections.abc import Callable
 from typing import Any

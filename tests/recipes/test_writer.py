@@ -185,7 +185,7 @@ def test_a_linear_memory_is_one_product_for_each_slot_and_one_for_all_tokens(sti
 
 
 def test_a_decoder_with_a_linear_memory_gives_the_same_scores_step_by_step(stirred: Stir) -> None:
-    """The logits are those of teacher forcing, and gradients stay small if the latent and all words are hidden."""
+    """Logits equal those of teacher forcing. Gradients stay small even if the latent is 0 and all words are hidden."""
     table = make_embedding(20, 8)
     decoder = TransformerDecoder(table, TiedOutput(table, 5), 5, 2, 8, 2, 0.0, memory=LinearMemory(5, 8, 3))
     dropped = Tokens.pad([[4, 5, EOS]], "en")

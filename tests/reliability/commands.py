@@ -1,4 +1,4 @@
-"""Run our commands in forked processes, which tests can kill; the parent process has imported all modules."""
+"""Run commands of this project in forked processes, which tests can kill. The parent process imports all modules."""
 
 import importlib
 import itertools
@@ -85,7 +85,7 @@ def warm() -> None:
 
 
 def child(arguments: Sequence[str], out: Path, data: Path) -> None:
-    """Run a command in this forked process, and write its output to a file beside the folder `out`."""
+    """Run a command in this forked process, and write its stdout and stderr to a log file beside the folder `out`."""
     os.setsid()
     log = os.open(out.with_name(f"{out.name}.log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):

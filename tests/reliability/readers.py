@@ -39,7 +39,7 @@ from probes.results.store import read_cells
 
 
 class Reader(NamedTuple):
-    """A function that reads a file, with a valid input for it, and the name of the file that has this input."""
+    """A function that reads a file, a valid input for it, and the name of the file to which tests write the input."""
 
     right: bytes | str  # the valid content, or the path of a valid file in the folder `prepared`
     file: str

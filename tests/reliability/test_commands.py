@@ -1,4 +1,4 @@
-"""Commands that write files give the same results after a kill and a new start; on a read-only folder, they fail."""
+"""Commands that write files, if killed and started again, give the same results. They fail on a read-only folder."""
 
 import os
 import random
@@ -38,7 +38,7 @@ def test_a_killed_command_leaves_what_an_undisturbed_one_leaves(name: str, data:
         if (out / "run" / "run.json").exists():
             arguments = commands.RESUME
         end = commands.run(arguments, out, data)
-        done = end.code == 2 and "exists already" in end.errors  # the command ended before the kill
+        done = end.code == 2 and "exists already" in end.errors  # the command had ended before it was killed
         assert done or not end.code, end.errors
         assert commands.results(out) == commands.results(whole)
         assert not [file for file in commands.names(out) - commands.names(whole) if not file.startswith("cache/")]

@@ -14,7 +14,7 @@ import pytest
 from bgt_core.evaluation.facts import has_negation, names, numbers
 
 LANGS = ("en", "fr", "es", "de", "tr", "ja", "ar")
-LEAST = 0.95  # if a smaller share of its cases is right in a language, a counter must skip the language
+LEAST = 0.95  # a counter must skip a language in which a smaller share of its cases is right
 COUNTERS: dict[str, Callable[[str, str], object]] = {"negation": has_negation, "numbers": numbers, "names": names}
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
 
@@ -44,7 +44,7 @@ def cases_of(counter: str, lang: str) -> list[Case]:
 
 
 def table() -> str:
-    """Return a table of the share of right cases by counter and language; "left out" for unsupported languages."""
+    """Return a table: the share of right cases for each counter and language, or "left out" if it is unsupported."""
     lines = [f"| counter | {' | '.join(LANGS)} |", f"|---|{'---:|' * len(LANGS)}"]
     for counter in COUNTERS:
         cells = []

@@ -113,7 +113,7 @@ def test_an_array_is_as_long_as_it_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_what_cannot_be_printed_is_said_once(unbuffered: str) -> None:
-    """Writing to an unbuffered stdout fails at once; to a buffered one, at the end, after another line on stderr."""
+    """Printing to an unbuffered stdout fails at once; to a buffered one, at the end, after a line on stderr."""
     environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as out:
         code = "from bgt_core.cli import main; import sys; sys.argv=['bgt','data','download']; main()"

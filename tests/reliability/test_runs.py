@@ -45,7 +45,7 @@ def ended(whole: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def begun(ended: Path) -> Path:
-    """A training run without its last checkpoint, as if it had been stopped before."""
+    """A training run whose last checkpoint is removed, as if the run had been stopped before this checkpoint."""
     shutil.rmtree(checkpoint.steps_of(ended)[-1])
     return ended
 

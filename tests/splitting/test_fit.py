@@ -19,7 +19,7 @@ COLUMNS = [[f"{lang} {row}" for row in range(ROWS)] for lang in ("en", "fr")]
 
 
 def encode(sentences: list[str], lang: str, latent: str) -> np.ndarray:
-    """Embed a sentence as three units equal in both languages and three of noise; French vectors are shifted by 5."""
+    """Embed a sentence: three units are those of its translation, three are noise. French vectors are shifted by 5."""
     rows = [int(sentence.split()[1]) for sentence in sentences]
     seeds = [[*sentence.encode()] for sentence in sentences]
     own = np.stack([np.random.default_rng(seed).standard_normal(3) for seed in seeds])
@@ -65,7 +65,7 @@ def test_sentences_stored_vectors_and_batches_give_the_same_split(tmp_path: Path
 
 
 def vectors_of(of: Any) -> dict[str, Any]:
-    """Make the argument `encoder` of `split`: a fake encoder that returns the vectors `of(N)` for N sentences."""
+    """Return arguments of `split` whose encoder is a fake, which returns the vectors `of(N)` for N sentences."""
     return {"encoder": ExternalEncoder("odd", lambda texts, *_: of(len(texts)))}
 
 

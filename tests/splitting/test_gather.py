@@ -1,4 +1,4 @@
-"""Which rows are held out, summed or sampled does not depend on how they are divided into batches and parts."""
+"""The rows that are held out, summed or sampled do not depend on the division of the data into batches and parts."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_merged_parts_equal_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ENGLISH, FRENCH, OTHER = (1e4 + RNG.standard_normal((300, 4)) for _ in range(3))
-DIGITS = 1e-9  # the squared mean is so large that the reference in NumPy loses 7 or 8 of its 16 digits
+DIGITS = 1e-9  # tolerance, because NumPy's variance loses 7 or 8 of 16 digits if means are so large
 
 
 def summed(langs: list[str], columns: list[np.ndarray], size: int) -> Moments:

@@ -14,7 +14,7 @@ WIDTH, FACTORS = 8, 3
 
 
 def planted(langs: list[str], rows: int, seed: int = 0) -> list[np.ndarray]:
-    """Make vectors (N, 8) for each column from three factors that columns share, plus noise and a mean per language."""
+    """Make vectors (N, 8) for each column: maps of three factors that all columns share, plus a mean and noise."""
     drawn = np.random.default_rng(7)
     maps = {lang: drawn.standard_normal((FACTORS, WIDTH)) for lang in dict.fromkeys(langs)}
     own = {lang: 0.5 * drawn.standard_normal((WIDTH, WIDTH)) for lang in maps}
@@ -90,13 +90,13 @@ def test_bgt_of_two_languages_is_canonical_correlation_analysis() -> None:
             assert_close(abs(np.corrcoef(ours[:, factor], theirs[:, factor])[0, 1]), 1, 1e-6)
     english, french = reference.transform(*columns)
     correlations = [np.corrcoef(english[:, factor], french[:, factor])[0, 1] for factor in range(FACTORS)]
-    assert_close(split.about["correlations"], correlations, 1e-6)  # the reference has this precision
+    assert_close(split.about["correlations"], correlations, 1e-6)  # scikit-learn's CCA has this precision
     assert_close(split.about["nats"], -np.log(1 - np.square(correlations)) / 2, 1e-6)
 
 
 @pytest.mark.parametrize("langs", [["en", "en"], ["en", "fr"], ["en", "fr", "de"]])
 def test_bgt_finds_the_factors_of_the_data_if_there_are_many_rows(langs: list[str]) -> None:
-    """From many rows, the method finds the three factors; their posterior mean is linear in the shared part."""
+    """With many rows, the shared part predicts the three factors of the data as well as the whole vectors do."""
     far = []
     for rows in (300, 30_000):
         columns = planted(langs, rows)
@@ -142,7 +142,7 @@ def test_languages_without_common_rows_are_aligned_through_a_third() -> None:
 
 
 def folded(rows: int, seed: int) -> list[np.ndarray]:
-    """Make vectors (N, 8) of two languages from two factors; the second language has their absolute values."""
+    """Make vectors (N, 8) of two languages from two factors, or in the second language from their absolute values."""
     drawn = np.random.default_rng(7)
     maps = drawn.standard_normal((2, 2, WIDTH))
     rng = np.random.default_rng(seed)

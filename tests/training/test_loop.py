@@ -121,7 +121,7 @@ def test_an_update_is_the_mean_over_its_pairs_for_any_micro_batches(
         gradients.append(optimizer.seen)
 
     model, objective = exact()
-    first = batching(replace(CONFIG, micro_tokens=50)).update(mirrored, 0).batches.values()  # any micro_tokens
+    first = batching(replace(CONFIG, micro_tokens=50)).update(mirrored, 0).batches.values()
     sides = [batch.sides["en"] for batch in first]
     pairs = [ids[mask] for side in sides for ids, mask in zip(side.ids, side.mask, strict=True)]
     assert len(pairs) < len(mirrored)
@@ -160,7 +160,7 @@ def test_a_large_gradient_is_clipped(mirrored: Corpus, exact: Callable[..., tupl
 
 
 def test_an_update_of_frozen_parts_alone_changes_nothing(mirrored: Corpus, exact: Callable[..., tuple]) -> None:
-    """This happens if a writer learns only to use drafts, and all drafts of an update are hidden."""
+    """If no trained parameter gets a gradient (a writer learns to use drafts, and all are hidden), nothing changes."""
     model, objective = exact()
     model.requires_grad_(False)
     model.unused = nn.Parameter(torch.ones(()))
@@ -182,7 +182,7 @@ def part(batch: Batch, rows: slice) -> Batch:
 def test_an_update_has_the_penalty_once_for_any_micro_batches(
     cut: list[slice], tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
 ) -> None:
-    """Regularisation adds lambda_c W_c to the gradient of the loss; for token vectors, lambda_w (W - W_start)."""
+    """The penalty adds lambda_c W_c to the gradient of the loss; for token vectors, it adds lambda_w (W - W_start)."""
     recipe = tiny("gran")
     weights = TrainConfig(composition_l2=0.3, table_l2=0.2, weight_decay=0.0, clip=1e9, precision="fp32")
     batches = {number: part(batch, rows) for number, rows in enumerate(cut)}
@@ -314,7 +314,7 @@ def test_frozen_parts_do_not_move_in_an_update(topics: tuple[Corpus, int]) -> No
 def test_encoders_are_updated_until_a_group_is_no_better(
     groups: Sequence[float], most: int, updates: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Groups of consecutive updates are compared by their loss per token."""
+    """Encoders are updated until the loss per token in a group of consecutive updates is not below the last group's."""
     numbers = []
 
     def scripted(trainer: Trainer, step: int, update: StepBatch, number: int) -> Sums:

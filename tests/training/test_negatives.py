@@ -96,7 +96,7 @@ def mined(
     return negatives.mined(updates, start, trainer, first)
 
 
-MINING = TrainConfig(  # mega-batches of 1, 1, 2, 3, 3, ... updates: they end after 1, 2, 4, 7, 10, 13, ... updates
+MINING = TrainConfig(  # mega-batches grow to 3 updates (1, 1, 2, 3, 3, 3, ...): they end after 1, 2, 4, 7, 10, 13, ...
     epochs=2.0, batch_tokens=500, micro_tokens=300, learning_rate=1e-1, warmup_steps=0, scramble=0.3, mega_batch=3,
     mega_batch_warmup=2, valid_every=100, save_every=3, precision="fp32",
 )  # fmt: skip
@@ -177,7 +177,7 @@ def test_negatives_are_the_hardest_under_the_weights_of_the_start(
 def test_negatives_start_at_a_step_wherever_a_run_is_resumed(
     corpus: Corpus, build: Callable[[], tuple[nn.Module, Recipe]]
 ) -> None:
-    """Updates before step 2 have no negatives; the mega-batches after it have 1, 1 and 2 updates."""
+    """Updates before step 2 have no negatives. From step 2 on, mega-batches consist of 1, 1 and 2 updates."""
     model, _ = build()
     whole = list(mined(raw(corpus), model, MINING, first=2))
     assert [any(batch.negatives for batch in update.batches.values()) for update in whole] == [False] * 2 + [True] * 4

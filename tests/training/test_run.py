@@ -34,7 +34,7 @@ def rows(out: Path) -> list[dict]:
 
 
 def one_of_each(reported: list[dict]) -> None:
-    """Check that metrics have no row twice and no validation missing, and that steps are in order."""
+    """Check that no row of the metrics occurs twice, that all validations are there, and that steps are in order."""
     seen = [(row["step"], row["kind"]) for row in reported]
     assert len(seen) == len(set(seen))
     assert [step for step, _ in seen] == sorted(step for step, _ in seen)
@@ -89,9 +89,9 @@ def test_a_run_killed_at_any_write_ends_in_the_same_weights(
     out = tmp_path / "run"
     shutil.copytree(whole, out)
     for folder in checkpoint.steps_of(out):
-        shutil.rmtree(folder)  # as after a kill before the first checkpoint
+        shutil.rmtree(folder)  # the state after a kill before the first checkpoint
     (out / "metrics.jsonl").write_text("", "utf-8")
-    (out / "metrics.jsonl.partial").write_text("{", "utf-8")  # as after a kill during the removal of rows
+    (out / "metrics.jsonl.partial").write_text("{", "utf-8")  # the state after a kill while metrics are shortened
     draw, deaths, partials = random.Random(1), 0, 0
     while True:
         try:
@@ -102,7 +102,7 @@ def test_a_run_killed_at_any_write_ends_in_the_same_weights(
             deaths += 1
             partials += bool(list(out.glob("*.partial")))
             with (out / "metrics.jsonl").open("a", encoding="utf-8") as file:
-                file.write('{"kind": "train", "step": 3')  # the kill cut this row off
+                file.write('{"kind": "train", "step": 3')  # an incomplete row, as a kill may leave it
     assert deaths > 2
     assert partials
     assert weights(folder) == weights(checkpoint.steps_of(whole)[-1])

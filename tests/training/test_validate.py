@@ -79,7 +79,7 @@ def test_the_elbo_is_below_the_importance_weighted_bound(
     batch: Batch,
     stirred: Callable[[nn.Module], nn.Module],
 ) -> None:
-    """Importance weighting tightens the ELBO, which has a KL for every latent that the reconstructions use."""
+    """The bound by importance weighting is tighter than the ELBO with the KLs of all latents of the reconstructions."""
     torch.manual_seed(0)
     model = stirred(tiny(name).build(tokenizer)).eval()
     result = diagnose(model, [batch], torch.device("cpu"), samples=32)
@@ -100,7 +100,7 @@ def test_a_unit_counts_as_active_when_its_mean_varies(batch: Batch) -> None:
 
 
 def test_retrieval_is_over_all_held_out_pairs(batch: Batch) -> None:
-    """The six pairs are in two batches. Of the five wrong results, four are in another batch than the query."""
+    """Six pairs are divided into two batches. Five wrong sentences are found, four of them in the other batch."""
 
     class Angles(nn.Module):
         """Embed English at 0, 60, 120, ... degrees, and French near its translation except in two rows."""

@@ -60,7 +60,7 @@ def test_each_strength_is_at_the_optimum_that_scikit_learn_finds(classes: int) -
 
 @pytest.mark.parametrize(("items", "used"), [(120, 200), (120, 300), (400, 90)], ids=["both", "wide", "unused"])
 def test_probes_are_at_the_optimum_with_few_items_and_constant_columns(items: int, used: int) -> None:
-    """There are fewer items than columns, or some columns are always 0, or both."""
+    """The optimum is found with fewer items than columns, with columns that are always 0, and with both."""
     rng = np.random.default_rng(0)
     vectors = np.zeros((items, 300), np.float32)
     vectors[:, rng.permutation(300)[:used]] = rng.standard_normal((items, used))
@@ -113,7 +113,7 @@ def test_the_scale_and_origin_of_units_change_nothing(kind: type) -> None:
 
 
 def test_a_fold_is_predicted_by_a_probe_that_was_not_trained_on_it() -> None:
-    """The probe is scikit-learn's regression with the strength that is best on the next fold."""
+    """A fold is predicted as by scikit-learn's logistic regression with the penalty that is best on the next fold."""
     rng = np.random.default_rng(0)
     vectors, labels, folds = rng.standard_normal((300, 5)), rng.integers(0, 3, 300), rng.permutation(300) % 5
     vectors[:, 0] += labels
@@ -125,7 +125,7 @@ def test_a_fold_is_predicted_by_a_probe_that_was_not_trained_on_it() -> None:
         probes = [LogisticRegression(C=c).fit(standard[~test & ~dev], labels[~test & ~dev]) for c in STRENGTHS]
         best = min(probes, key=lambda probe: log_loss(labels[dev], probe.predict_proba(standard[dev])))
         right[test] = best.predict(standard[test]) == labels[test]
-    assert (held_out_hits(vectors, labels, folds) != right).sum() <= 1  # one item may lie on the boundary
+    assert (held_out_hits(vectors, labels, folds) != right).sum() <= 1  # one item may be on the boundary of classes
 
 
 def test_a_fold_is_predicted_with_the_only_label_of_the_other_folds() -> None:

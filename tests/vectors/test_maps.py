@@ -1,4 +1,4 @@
-"""LEACE and directions of factors equal other solutions of the same least-squares problems."""
+"""LEACE and the directions of factors equal solutions of the same least-squares problems by other methods."""
 
 import numpy as np
 import pytest

@@ -56,7 +56,7 @@ def reproduce(in_process: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class WholeRun(NamedTuple):
-    """What a complete run of a comparison returns: it trains, measures and reports."""
+    """The results of a complete run of a comparison: training, measurement and report."""
 
     err: str
     records: results.Records
@@ -66,8 +66,8 @@ class WholeRun(NamedTuple):
 
 @pytest.fixture
 def whole_run(reproduce: Callable[..., Any]) -> Callable[..., WholeRun]:
-    """whole_run(name, data, out, code): run a whole comparison, whose exit code must be `code`. `--report-only` must
-    write the same page from the stored results."""
+    """whole_run(name, data, out, code): run a comparison, which must end with the exit code `code`. Check that
+    `--report-only` writes the same report page from the stored results."""
 
     def run(name: str, data: Path, out: Path, code: int = 0) -> WholeRun:
         command = [name, "--scale=toy", f"--data={data}", f"--out={out}", "--resamples=100", "--seeds=1"]

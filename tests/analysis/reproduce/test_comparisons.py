@@ -1,4 +1,4 @@
-"""Comparisons name existing systems and measures. A training's name depends only on what affects its result."""
+"""Comparisons refer to existing systems and measures. A training's name depends only on what affects its result."""
 
 import json
 from pathlib import Path
@@ -39,9 +39,9 @@ def test_a_training_is_named_by_what_decides_its_outcome() -> None:
     assert len({training().key, *(other.key for other in others)}) == 7
     renamed = training_of(ExperimentSpec("y", "bgt", latent="language"), SCALE, 1, "d")
     same = training(overrides={"model.readout": "sample"}), training(overrides={"model.d_model": 64}), renamed
-    assert {other.key for other in same} == {training().key}  # these systems only set defaults, or have another name
+    assert {other.key for other in same} == {training().key}  # explicit defaults and other names change no training
     assert {other.name for other in same} == {training().name}
-    paper = training(overrides={"model.encoder_layers": 5})  # 5 is the recipe's default, but the scale sets 3
+    paper = training(overrides={"model.encoder_layers": 5})  # 5 is the recipe's default, but `SCALE` above sets 3
     assert paper.overrides == {"model.d_model": 64, "data.vocab_size": 500}
     own = training_of(ExperimentSpec("x", "bgt"), {**SCALE, "bgt": {"model.d_model": 32}}, 1, "d")
     assert own.key == training(overrides={"model.d_model": 32}).key
@@ -63,7 +63,7 @@ def test_arguments_of_the_scale_that_a_recipe_has_not_are_left_out() -> None:
 
 @pytest.mark.parametrize("name", sorted({*NAMES} - {"growth"}))  # growth needs a GPU, and has not been trained
 def test_stored_results_are_of_the_trainings_that_would_run_today(name: str) -> None:
-    """A comparison that runs today trains the systems of its stored results, with the same settings."""
+    """The stored results come from the same systems, seeds and settings that the comparison has today."""
     comparison = COMPARISONS[name]
     planned = {(system.name, str(seed)): system for system in comparison.systems for seed in system.seeds}
     cells = results.stored(STORED, name)["cells"]
@@ -97,7 +97,7 @@ def test_comparisons_name_what_they_have(name: str) -> None:
 
 
 def test_published_numbers_are_the_papers() -> None:
-    """The averages in figure 3 of BGT's paper are means over the years, and other tables have the printed numbers."""
+    """The yearly scores copied from BGT's paper have the means in its figure 3; other copied numbers are as printed."""
     stated = {"BGT": 73.1, "SP": 71.9, "BilingualTrans": 71.4, "BGT w/o Prior": 71.6, "EnglishAE": 65.7}
     for system, average in stated.items():
         published = COMPARISONS["main"].published[system]
@@ -117,4 +117,4 @@ def test_published_numbers_are_the_papers() -> None:
         for claim in COMPARISONS["vgvae"].claims
         if all(claim.measure in poster.get(name, {}) for name in claim.weights)
     ]
-    assert len(by_claim) == 17 and min(by_claim) > 0  # the poster's numbers support all claims
+    assert len(by_claim) == 17 and min(by_claim) > 0  # a claim holds if its sum is positive; all hold in the poster

@@ -43,7 +43,7 @@ def test_systems_and_claims_are_drawn_at_their_numbers() -> None:
     figure = figures.systems(COMPARISON, {"scores": SCORES})
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["BGT", "SP", "BiLSTM"]
     assert points(figure, "o") == [(56, 0), (60, 1)]  # the third system is missing, because it was not trained
-    assert points(figure, "D") == [(71.5, 0), (60, 2)]  # published scores, which for BGT come from its row
+    assert points(figure, "D") == [(71.5, 0), (60, 2)]  # published scores: BGT's from SCORES, BiLSTM's from COMPARISON
     assert [x for x, _ in points(figure, ".")] == [55, 57, 60]
     assert points(figure, "None") == [(55, 0), (58, 0), (59, 1), (62, 1)]  # ends of the intervals
     figure = figures.systems(COMPARISON, {"scores": SCORES}, "Hard+")

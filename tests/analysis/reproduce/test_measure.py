@@ -1,4 +1,4 @@
-"""The spread of a bootstrapped share of right answers is the standard error of a mean."""
+"""The bootstrap's standard deviation of an accuracy is the standard error of a mean."""
 
 import numpy as np
 import pytest
@@ -10,4 +10,4 @@ def test_the_spread_of_a_share_is_that_of_a_mean_of_right_answers() -> None:
     right = np.random.default_rng(0).random(400) < 0.3
     error = 100 * np.sqrt(right.mean() * (1 - right.mean()) / 400)
     assert share(right, 2_000)[1:].std() == pytest.approx(error, rel=0.1)
-    assert share(~right, 2_000) == pytest.approx(100 - share(right, 2_000))  # both sides use the same resamples
+    assert share(~right, 2_000) == pytest.approx(100 - share(right, 2_000))  # both calls draw the same resamples

@@ -1,4 +1,4 @@
-"""The comparison of back-translations selects pairs by filters, and reports the range with the best dev score."""
+"""The comparison of back-translations trains on filtered pairs, and reports the filter with the best dev score."""
 
 import shutil
 from collections.abc import Callable
@@ -155,7 +155,7 @@ def test_a_quantile_is_that_of_the_first_candidates(paraphrases: Paraphrases, tm
     cheap = dataset(paraphrases, "fr-large", "cost=..33%")
     limits = cheap.range(tmp_path, {})
     rows = read_pairs(cheap.part(tmp_path, "mined"), ("a", "b", "cost", "_"), Skipped())
-    firsts = [float(cost) for _, _, cost in rows if float(cost) <= 1]  # only first candidates cost so little
+    firsts = [float(cost) for _, _, cost in rows if float(cost) <= 1]  # other candidates cost at least 2
     assert limits.most == pytest.approx(np.percentile(firsts, 33), rel=5e-4)  # costs are written with four digits
     assert limits.least == float("-inf")
     chosen = read_pairs(cheap.pairs(tmp_path, "cpu").path, ("a", "b", "cost"), Skipped())
@@ -208,6 +208,6 @@ def test_filters_are_trained_on_and_the_best_range_counts(
 
     assert [row["verdict"] == "not run" for row in done.records["claims"]] == [False, True]
     repeated = {row["table"]: row for row in done.records["statistics"] if row["statistic"] == "unigram repetition"}
-    assert list(repeated) == ["fr-large", "de-small"]  # human paraphrases have no such statistics
+    assert list(repeated) == ["fr-large", "de-small"]  # only back-translations have this statistic
     assert repeated["fr-large"]["rho"] and not repeated["de-small"]["rho"]  # only fr-large has a classifier
     assert "## Ranges chosen on the dev set" in done.page and "## How translations differ from references" in done.page

@@ -150,7 +150,7 @@ def test_scores_are_those_of_the_weights_that_are_kept(whole: Path, data: Path) 
     each = [row["value"] for row in stored if row["system"] == "BGT" and row["measure"] == "STS average"]
     assert each[0] == pytest.approx(sum(each[1:]) / 2) and len(each) == 3
     language = {row["measure"] for row in stored if row["system"] == "BGT language"}
-    assert "Hard+" in language and not {"STS17 en-fr", "P@1", "chrF own"} & language  # not for language latents
+    assert "Hard+" in language and not {"STS17 en-fr", "P@1", "chrF own"} & language  # only for semantic latents
 
 
 @pytest.mark.slow
@@ -224,7 +224,7 @@ def test_growth_trains_each_system_longer_and_longer(
 
 
 def score(*values: float, spread: float = 0.0, seed: int = 0) -> BootstrappedScore:
-    """Make a score with a value for each of several trainings. A resample adds the same noise to all values."""
+    """Make a score of several trainings, one value each. Resamples add the same noise (std `spread`) to all values."""
     draws = np.random.default_rng(seed).normal(0, 1, 4_000)
     draws = spread * (draws - draws.mean()) / draws.std(ddof=1)
     return BootstrappedScore(np.array(values), np.array(values)[:, None] + draws)

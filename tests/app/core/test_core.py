@@ -25,7 +25,7 @@ def of_words(app: Any) -> list[Any]:
 
 
 def shown(effect: float) -> float:
-    """Return an effect as the page shows it: 0 if its absolute value is below `LEAST`."""
+    """Return the change of a similarity as the page shows it: 0 if its absolute value is below `LEAST`."""
     return effect if abs(effect) >= LEAST else 0.0
 
 
@@ -133,7 +133,8 @@ def test_the_longest_unused_go_when_they_take_too_much_memory(monkeypatch: pytes
     assert len(embed.seen) == 4 * 4
 
 
-GROUNDS = {"light": ("#ffffff", "#f7f7f6"), "dark": ("#171614", "#262730")}  # backgrounds of the page and of boxes.
+GROUNDS = {"light": ("#ffffff", "#f7f7f6"), "dark": ("#171614", "#262730")}  # backgrounds of the page and of boxes
+
 # The matrix that converts linear sRGB to CIE XYZ. Its middle row gives the luminance.
 XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]])
 

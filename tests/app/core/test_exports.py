@@ -32,7 +32,7 @@ def table() -> pd.DataFrame:
 
 def test_csv_has_the_same_rows_and_a_spreadsheet_evaluates_nothing(table: pd.DataFrame) -> None:
     csv = pd.read_csv(io.BytesIO(exports.as_csv(table)))
-    assert csv["cosine"].tolist() == pytest.approx(table["cosine"].tolist())  # not exported as text
+    assert csv["cosine"].tolist() == pytest.approx(table["cosine"].tolist())  # numbers stay numbers
     assert csv["text"].tolist() == ["'=1+1", "'-no", "'@you", *table["text"][3:]]
     named = table.rename(columns={"text": "=SUM(A1)", "own": "@own"})
     assert pd.read_csv(io.BytesIO(exports.as_csv(named))).columns.tolist() == ["'=SUM(A1)", "cosine", "'@own"]
@@ -71,7 +71,7 @@ def test_a_figure_for_paper_is_light_and_says_what_it_shows() -> None:
 def test_every_figure_can_be_drawn_for_paper(
     start: Start, opened: Open, saved: Path, cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
-    """In both themes, figures for print have light colours, and a caption that names model, data and numbers."""
+    """In both themes, figures for print have light colours, and their captions say how they were computed."""
     drawn: list[go.Figure] = []
     captions: list[str] = []
 

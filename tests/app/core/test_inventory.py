@@ -1,4 +1,4 @@
-"""The app opens the models and texts that its options name; a link restores the sentences and files of a user."""
+"""The app opens models and texts that its command-line options name. A link restores a user's sentences and files."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -17,7 +17,7 @@ from tests.app.conftest import cells_of
 
 def test_a_file_becomes_a_row_a_latent_and_a_gap_a_task(cell: Cell, tmp_path: Path) -> None:
     write_cells(tmp_path / "mine.parquet", [cell])
-    tables = results.gathered([tmp_path], read_cells(tmp_path / "mine.parquet"))  # equal results count once
+    tables = results.gathered([tmp_path], read_cells(tmp_path / "mine.parquet"))  # the same results twice count once
     assert list(tables.scores) == [*results.SCORES, *results.OPTIONAL]
     assert tables.scores["accuracy"].tolist() == [row.accuracy for row in cell.result.rows]
     assert set(tables.scores["fingerprint"]) == {cell.trail["fingerprint"].split()[0]}
@@ -83,7 +83,7 @@ def test_a_run_with_fewer_sentences_stands_beside_the_stored_one(cell: Cell) -> 
     gap = replace(cell.result.difference, points=-1.5, ci_low=-9.0, ci_high=6.0)
     trail = {**cell.trail, "data": "Built-in grammar", "items_sha256": "0" * 64}
     short = replace(cell, result=replace(cell.result, seeds=1, rows=rows, difference=gap), trail=trail)
-    tables = results.gathered([], [cell, cell], [short, short])  # equal results count once
+    tables = results.gathered([], [cell, cell], [short, short])  # a result given twice counts once
     by_origin = {bool(live): part for live, part in tables.scores.groupby("live")}
     assert by_origin[False]["accuracy"].tolist() == [row.accuracy for row in cell.result.rows]
     assert by_origin[True]["accuracy"].tolist() == [row.accuracy for row in rows]
@@ -103,8 +103,8 @@ def test_a_figure_says_of_which_models_data_and_seeds_it_is() -> None:
 
 
 def test_the_rule_is_that_of_the_table() -> None:
-    """A latent holds a property if its interval is above the accuracy of the most frequent label (here 0.2); the
-    latents' intervals begin at 0.3 and 0.6. Other baselines do not matter."""
+    """The page says that a latent holds a property if its confidence interval lies above the accuracy of the most
+    frequent label (here 0.2). The latents' intervals begin at 0.3 and 0.6. Other baselines do not matter."""
     tables = results.gathered([], cells_of())
     scores = tables.scores
     assert results.by_result(scores, tables.gaps)["shown"].tolist() == ["semantic, language"] * 2
@@ -135,6 +135,6 @@ def test_the_information_of_the_latents_is_that_of_the_last_report() -> None:
         {"kind": "train", "kl/en": 7.0},
     ]
     assert results.nats(reports, ("en", "fr")) == (5.0, 110.0)
-    many = [{"kind": "valid", "kl/en": 4.0, "kl/fr": 6.0, "kl/semantic": 100.0}]  # one value for all languages
+    many = [{"kind": "valid", "kl/en": 4.0, "kl/fr": 6.0, "kl/semantic": 100.0}]  # one semantic KL for all languages
     assert results.nats(many, ("en", "fr")) == (5.0, 105.0)
     assert all(map(math.isnan, results.nats([], ("en",))))

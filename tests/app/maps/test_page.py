@@ -287,7 +287,7 @@ def test_a_slice_is_kept_by_name_selected_again_and_in_a_link_if_it_is_short(ope
     app.press("Remove it")
     assert app.query_params["slice"] == "short:en9"
     every_other = [f"{lang}{number}" for lang in ("en", "fr") for number in range(0, 300, 2)]
-    for name in ("x" * 40, "y" * 40):  # the URL has only space for the first of these
+    for name in ("x" * 40, "y" * 40):  # the URL has no space for the second selection
         kept(app, name, every_other)
     assert list(app.session_state["slice"]) == ["short", "x" * 40, "y" * 40]
     assert [text.partition(":")[0] for text in app.query_params["slice"]] == ["short", "x" * 40]
@@ -301,8 +301,8 @@ def table() -> pd.DataFrame:
 
 
 def test_translations_coincide_within_the_width_of_a_mark(table: pd.DataFrame) -> None:
-    """The map is 10 wide, and points are 0.15 wide. Four pairs of translations are 0, 0.1, 0.2 and 5 apart. The star
-    has no translation, so it does not count."""
+    """The map is 10 wide, and points are 0.15 wide. Four pairs of translations are 0, 0.1, 0.2 and 5 apart. The
+    sentence that the user typed has no translation, so it does not count."""
     own = rows.typed("A star.", "en", 0)[0].assign(x=0.0, y=0.0)
     placed = table.assign(x=[0, 1, 2, 10, 0, 1, 2.2, 5], y=[0, 0, 0, 0, 0, 0.1, 0, 0])
     assert compute.coincide(pd.concat([placed, own])) == (2, 4)
@@ -327,7 +327,7 @@ def test_intervals_are_welchs_and_newcombes() -> None:
     left, right = rng.normal(5, 1, 9), rng.normal(3, 2, 30)
     low, high = ttest_ind(left, right, equal_var=False).confidence_interval()
     assert compute.mean_difference(left, right)[2] == f"{left.mean() - right.mean():+.1f} [{low:.1f}, {high:.1f}]"
-    has = np.repeat([True, False, True, False], [56, 14, 48, 32])  # Newcombe (1998), table II: 56/70 against 48/80
+    has = np.repeat([True, False, True, False], [56, 14, 48, 32])  # Newcombe (1998), table II: 56 of 70, 48 of 80
     assert compute.share_difference(has, np.arange(150) < 70) == ("80%", "60%", "+20 [5, 33]")
 
 

@@ -35,9 +35,9 @@ def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words
 ) -> None:
     app = opened("pairs")
     named = [part.value for part in app.markdown if part.value.startswith("**")][:2]
-    assert named == [f"**{verbatim(name)}**" for name in two_models]  # both measure the user's pair
+    assert named == [f"**{verbatim(name)}**" for name in two_models]  # both models measure the user's pair
     assert [metric.label for metric in app.metric].count("Semantic latent") == 2
-    *_, ranked, left_words, right_words = (table.value for table in app.dataframe)  # words of the user's pair
+    *_, ranked, left_words, right_words = (table.value for table in app.dataframe)
     of_words = left_words, right_words
     columns = list(zip(*example_sentences(("en", "fr"))[: models.MAX_PAIRS], strict=True))
     encoders = {name: open_encoder(inventory.read().models[name]) for name in two_models}

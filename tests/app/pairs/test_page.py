@@ -55,7 +55,7 @@ def test_within_a_language_each_sentence_meets_its_nearest_and_a_random_one(load
         sides = (loaded.embed(part[side], lang="en", latent=latent) for side in ("left", "right"))
         assert_close(part[column].to_numpy(), cosines(*sides), FLOAT32, scale=1)
         others = similarities[~np.eye(len(texts), dtype=bool)]
-        assert_close(random[column], np.sort(others), FLOAT32, scale=1)  # with few sentences, all pairs are drawn
+        assert_close(random[column], np.sort(others), FLOAT32, scale=1)  # all pairs are sampled, as there are few
     drawn = table[table["kind"] == compute.RANDOM]
     assert len(drawn) == len(texts) and (drawn["left"] != drawn["right"]).all()
 
@@ -140,7 +140,7 @@ def test_the_users_pair_is_a_point_beside_those_of_the_start_page(opened: Open) 
     mine, earlier, *others = app.table[0].value[["Left", "Right"]].to_numpy().tolist()
     assert mine == ["A cat.", "A dog."] and earlier == ["You are late.", "A dog."] and len(others) == 3
     app.put(app.button_group(key="language"), "fr")
-    (figure,) = app.figures()  # styles in two languages are compared through translations
+    (figure,) = app.figures()  # the y-axis is the similarity of styles in two languages, found by way of translations
     marked = {trace["name"]: trace for trace in figure["data"]}
     assert marked[compute.START]["text"] == ["translated"]
     assert "through translations" in figure["layout"]["yaxis"]["title"]["text"]

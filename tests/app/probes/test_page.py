@@ -24,7 +24,7 @@ Open = Callable[..., Any]
 def test_no_results_say_how_to_get_some(opened: Open) -> None:
     app = opened("probes")
     assert app.info and any("bgt-probe --lang en" in info.value for info in app.info)
-    assert "model" not in app.multiselect(key="only_model").value and app.figures()  # results of shipped models
+    assert "model" not in app.multiselect(key="only_model").value and app.figures()  # stored results are shown
     assert len(app.selectbox(key="ptask").options) == 18
     app.put(app.selectbox(key="ptask"), "tense")
     (button,) = (button for button in app.button if button.label == "Run")
@@ -47,7 +47,7 @@ def test_files_are_shown_with_their_intervals_and_sentences(
     assert table.loc[row.latent, "Accuracy, %"] == pytest.approx(100 * row.accuracy)
     assert set(table["Model"]) == {"model"} and len(app.figures()) == 1
     assert app.dataframe[0].value["Difference"].tolist() == pytest.approx([gap.points])
-    assert app.dataframe[0].value["The paper's"].tolist() == pytest.approx([73.0 - 80.2])  # English length, model en-fr
+    assert app.dataframe[0].value["The paper's"].tolist() == pytest.approx([73.0 - 80.2])  # printed for English length
     assert any("sentences each, with" in text.value for text in app.caption)
     app.put(app.selectbox(key="items_name"), "language")
     bits = app.dataframe[-1].value["Bits"]
@@ -69,13 +69,13 @@ def test_a_probe_runs_on_the_spot_beside_what_is_stored(opened: Open, start: Cal
     result, after = (app.dataframe[at].value for at in range(2))
     live = after["Mark"].str.startswith("run here")
     assert live.sum() == 1 and live[0] and after.loc[0, "Task"] == "Closing mark"  # the new result comes first
-    assert result.loc[0, "Mark"] == after.loc[0, "Mark"] and len(result) == 1  # the same result is below the button
+    assert result.loc[0, "Mark"] == after.loc[0, "Mark"] and len(result) == 1  # the first table has only this result
     numbers = ["Task", "Language", "Semantic, %", "Baseline, %", "Trained + tested on"]
     assert after[~live][numbers].to_numpy().tolist() == stored[numbers].to_numpy().tolist()
     app.put(app.button_group(key="show"), "Difference")
     (figure,) = app.figures()
     assert [trace["name"] for trace in figure["data"]] == ["English", "French", chart.PAPER]
-    assert sum(len(trace["y"]) for trace in figure["data"][:2]) == 28  # language identity exists for one latent only
+    assert sum(len(trace["y"]) for trace in figure["data"][:2]) == 28  # language identity has no difference to show
     assert any(text.value.startswith("**The paper's claim covers") for text in app.markdown)
     assert "rect" in [shape["type"] for shape in figure["layout"]["shapes"]]  # marks the new result
     app.put(app.multiselect(key="only_model"), ["bgt-en-fr, as shipped", "bgt-multilingual, as shipped"])
@@ -169,7 +169,7 @@ def test_differences_have_the_colour_of_their_language_and_the_papers_beside() -
 
 def test_the_verdict_counts_what_agrees_with_the_paper_and_names_what_does_not() -> None:
     rows = [("tense", 2.0, 5.0), ("subj-num", -1.0, 3.0), ("length", -9.0, -4.0), ("length", 1.0, 4.0)]
-    rows += [("gender", 0.5, 2.0), ("depth", 3.0, 6.0), ("length", 0.0, 0.0)]  # the claim does not cover depth
+    rows += [("gender", 0.5, 2.0), ("depth", 3.0, 6.0), ("length", 0.0, 0.0)]  # the paper's claim leaves out depth
     rows += [("address", -40.0, -20.0)]
     gaps = pd.DataFrame(rows, columns=["task", "ci_low", "ci_high"])
     assert page.verdict(gaps) == (

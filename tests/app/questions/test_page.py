@@ -1,4 +1,4 @@
-"""The page of similar questions works with a matching store, and explains a missing store or one of another model."""
+"""The page of similar questions needs a store of the open model; it explains a missing store or another model's."""
 
 from collections.abc import Callable
 from pathlib import Path

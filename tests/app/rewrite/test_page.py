@@ -94,7 +94,7 @@ def test_a_grid_is_written_cell_by_cell(library: Callable) -> None:
 
 
 def test_a_new_style_is_one_search_and_passes_few_files(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If only styles change, one beam search generates all texts, and runs functions in at most 25 of our files."""
+    """If only style sentences change, one beam search generates all texts, using functions of at most 25 files."""
     app = opened("rewrite", other_language="English")
     app.text_area(key="styles_en").set_value("No!\nIt's Tom!")
     searches, search = [], generate.searched

@@ -114,7 +114,7 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
     for latent in loaded.latents:
         for near in compute.nearest(loaded, TEXT, "en", latent)["text"]:
             assert near in text
-    for latent in loaded.latents:  # the counts in the heading are those of the list below
+    for latent in loaded.latents:  # the heading of the list counts the neighbours that share a property
         alike = compute.alike(TEXT, "en", compute.nearest(loaded, TEXT, "en", latent)).sum()
         assert f"The same: closing mark, {alike['mark']} of 5" in text
     heads = [head.value for head in app.subheader]
@@ -165,5 +165,5 @@ def test_what_a_generated_text_has_from_the_style_alone() -> None:
     assert taken_over("vous êtes en retard.", "fr", style, "Vous êtes fatigué.", "fr") == {}
     assert taken_over("tu es en retard.", "fr", style, "You are late.", "en") == {}
     asked = taken_over("veux-tu venir ?", "fr", "Viens-tu ?", "Do you want to come?", "en")
-    assert asked == {"address": "tu"}  # inversion occurs in any style, so it does not count
+    assert asked == {"address": "tu"}  # inversion occurs in questions of any style, so it isn't attributed to this one
     assert [title("address", "vous"), title("contraction", "short")] == ["vous", "short form"]

@@ -1,4 +1,4 @@
-"""The page "Your encoder" splits an encoder's vectors; the split encoder is then available on all pages."""
+"""The page "Your encoder" splits an encoder's vectors into two latents; all pages can then use the split encoder."""
 
 import io
 import zipfile

@@ -48,8 +48,8 @@ def test_translations_are_those_that_all_the_languages_have() -> None:
 
 
 def test_git_does_not_ignore_them_so_the_wheel_has_them() -> None:
-    """The wheel contains the files of `bgt_core` that git tracks, so git must track `bgt_core/data`: in .gitignore,
-    `/data/` matches only the data folder at the root."""
+    """Git must track `bgt_core/data`, because the wheel contains only tracked files of `bgt_core`. In .gitignore,
+    `/data/` matches only the folder `data` at the root, while `data/` would match `bgt_core/data` as well."""
     ignored = (Path(__file__).resolve().parents[3] / ".gitignore").read_text("utf-8").split()
     assert "/data/" in ignored and not {"data/", "*.tsv", "*.md"} & set(ignored)
 
@@ -70,7 +70,7 @@ def test_pairs_share_a_translation_and_differ_in_one_property() -> None:
     given = [
         fr("Tu es en retard.", "You're late."),
         fr("Vous êtes en retard.", "You're late."),
-        fr("Vous êtes en retard !", "You're late."),  # differs from "Tu ..." in two style properties
+        fr("Vous êtes en retard !", "You're late."),  # differs from the first row in form of address and final mark
         fr("Tu viens.", "You come."),
         fr("On part.", "We leave."),
         fr("Nous partons.", "We leave."),  # the rules find no form of address

@@ -1,4 +1,4 @@
-"""Each text is generated from the right latents and gets the right scores; stub models have known outputs."""
+"""The task fidelity generates each text from the planned latents, and its scores are right for fake models."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -89,7 +89,7 @@ def test_a_writer_that_copies_is_exact_and_keeps_everything(columns: dict[str, l
         for style in (OWN, RANDOM):
             scores = row(result, lang, lang, style)
             assert [scores[name] for name in (EXACT, "chrF", "BLEU", NEGATION, NO_NEGATION)] == pytest.approx([100] * 5)
-        assert scores[MARK] < 100 and scores[LENGTH_OFF] > 0  # random style sentences differ in mark and length
+        assert scores[MARK] < 100 and scores[LENGTH_OFF] > 0  # copies lack the style sentence's mark and length
     assert row(result, "fr", "en", REFERENCE)[EXACT] == 0
 
 
@@ -164,7 +164,7 @@ def test_a_writer_generates_like_generate_and_scores_by_its_decoder(saved: Path,
     assert writer.write(latents, lang="fr") == expected
     likelihoods = writer.log_likelihood(latents, styles, lang="fr")
     decoder = bgt.model.decoder("fr")
-    for number, text in enumerate(styles):  # add up log-probabilities token by token
+    for number, text in enumerate(styles):  # the expected value: the sum of the tokens' log-probabilities
         (ids,) = bgt.tokenizer.encode([text])
         joined = bgt.model.join({name: torch.tensor(rows[[number]]) for name, rows in latents.items()})
         with torch.no_grad():

@@ -20,7 +20,7 @@ ROWS = 3
 
 @pytest.fixture(scope="module")
 def writer(save_writer: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A writer that can correct drafts, and so its own text."""
+    """A writer that was trained to correct drafts, and so can correct the texts that it generates."""
     folder = save_writer(tmp_path_factory.mktemp("model") / "writer", columns=["en", "draft_en:en"])
     return bgt_core.open_encoder(folder, device="cpu", precision="fp32")
 
@@ -66,9 +66,9 @@ def test_each_search_is_scored_as_sacrebleu_scores_its_text(writer: Any, texts: 
 
 
 def test_both_latents_are_those_of_the_sentence(writer: Any, saved: Path, path: Path, texts: list[str]) -> None:
-    """Generating from both latents of a sentence is generating with it as both source and style sentence.
+    """If both latents are a sentence's own, the text is that generated with this sentence as source and style sentence.
 
-    With two models, the name of each search begins with the name of the model.
+    With two models, the name of each system begins with the name of its model.
     """
     ours = bgt_core.load(saved, "cpu", "fp32")
     result = evaluate(Inversion(beam=2), {"mine": ours, "it": writer}, path, resamples=100)

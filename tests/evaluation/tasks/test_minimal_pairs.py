@@ -41,7 +41,7 @@ class Knows:
         return ["nobody" if place == 0 else ROWS[row][lang == "fr"].upper() for place, row in enumerate(rows)]
 
     def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
-        """A sentence is likelier than the other of its pair, except in pair 1 (equal) and given row 4 (less likely)."""
+        """A latent makes its own sentence likelier than the pair's other one; pair 1 has ties, row 4 the reverse."""
         assert list(sentences) == [ROWS[ROW[text]][lang == "fr"] for text in sentences]
         given = latents[SEMANTIC][:, 0]
         own = np.array([ROW[text] for text in sentences]) == given
@@ -65,7 +65,7 @@ def test_outputs_are_named_right_and_likelier_by_pairs() -> None:
     }  # fmt: skip
     assert [lang for _, lang in writer.asked] == [lang for _, lang, _ in plan]
     for key, (cell,) in result.scores.items():
-        right = key.style_of != SWAPPED  # for SWAPPED, the style sentence is the other of the pair
+        right = key.style_of != SWAPPED  # for SWAPPED, the style sentence is the pair's other sentence
         order = {GIVE: (0, 2), ACT: (1,)}[key.roles]
         expected = {
             NAMED: [0.5 if pair == 0 else 1.0 for pair in order],

@@ -1,4 +1,4 @@
-"""Duplicate detection: thresholds, reading labelled pairs, and measures and baselines as in scikit-learn."""
+"""Test duplicate detection: thresholds, files of labelled pairs, and measures and baselines as in scikit-learn."""
 
 import gzip
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from bgt_core.evaluation.tasks.pairs import (
 )
 from bgt_core.vectors.arrays import ComparesByCosine
 
-SAME, THAT = "how old is city {}", "how old is that city {}"  # most pairs with THAT are labelled 0
+SAME, THAT = "how old is city {}", "how old is that city {}"  # most pairs of SAME and THAT are labelled 0
 ROWS = [(int(n % 3 == 0), SAME.format(n), (THAT if bool(n % 3) != (n % 5 == 0) else SAME).format(n)) for n in range(60)]
 
 
@@ -148,7 +148,7 @@ class Lengths(ComparesByCosine):
 
 
 class Probable(Lengths):
-    """An encoder whose similarity is the probability of a duplicate, so its threshold is fixed."""
+    """An encoder whose similarity is the probability that two sentences are duplicates, so its threshold is fixed."""
 
     threshold = 0.75
 

@@ -1,4 +1,4 @@
-"""Retrieval of translations gives the hits of a plain loop over all similarities, also with ties and copies."""
+"""Retrieval of translations finds the same hits as a plain loop over all similarities, even with ties and copies."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ Sides = tuple[Sequence[str], Sequence[str]]
 
 
 class Lookup(ComparesByCosine):
-    """An encoder whose sentences are row indices of a table; English has the first table, French the last."""
+    """An encoder of sentences that are row indices of a table. English uses the first table, French the last."""
 
     langs: Sequence[str] = ()
     latents, fingerprint = ("semantic",), ""
@@ -45,7 +45,7 @@ def found(encoder: Lookup, *texts: Sequence[str]) -> tuple[np.ndarray, np.ndarra
 
 
 def retrieved(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the hits in both directions. Row n of both tables holds the vectors of line n."""
+    """Return the hits in both directions. Row n of `left` and of `right` is the vector of line n."""
     return found(Lookup(left, right), *[numbers(*range(len(left)))] * 2)
 
 
@@ -54,7 +54,7 @@ def test_by_hand() -> None:
     answers = np.array([[9.0, 0.1], [0.1, 0.2], [0.2, 5.0], [-3.0, 0.0]])
     assert arrays.found(queries, answers).mean() == 0.5
     forward, backward = retrieved(queries, answers)
-    assert forward.tolist() == backward.tolist() == [True, False, False, True]  # nearest rows, both ways: 0, 2, 1, 3
+    assert forward.tolist() == backward.tolist() == [True, False, False, True]  # the nearest rows are 0, 2, 1, 3
 
 
 def test_the_similarity_is_the_encoders_own() -> None:
@@ -80,7 +80,7 @@ def test_vectors_without_information_find_as_many_as_a_guess() -> None:
 
 
 def test_copies_are_embedded_once_and_a_hit_is_the_same_line() -> None:
-    """Lines 0 and 2 are copies. Lines 1 and 3 have different English sentences, but one French translation."""
+    """English line 2 repeats line 0; French lines 2 and 3 repeat lines 0 and 1. Only lines 0 and 1 can be hits."""
     table = np.eye(5)
     texts = numbers(0, 1, 0, 2), numbers(0, 1, 0, 1)
     left, right = sides_of(Lookup(table), *texts)
@@ -133,7 +133,7 @@ def test_unusable_languages_and_pairs_are_refused() -> None:
 
 
 def test_in_the_pool_a_sentence_competes_with_those_of_its_own_language() -> None:
-    """The hits are those of a loop over all similarities. Of copies on either side, only the first can be a hit."""
+    """A query is compared with sentences of both languages, as in a loop. Of equal answers, only the first is a hit."""
     rng = np.random.default_rng(3)
     tables = rng.standard_normal((9, 4)), rng.standard_normal((9, 4))
     left, right = numbers(0, 1, 2, 3, 4, 5, 6, 2), numbers(0, 1, 2, 3, 4, 5, 5, 7)

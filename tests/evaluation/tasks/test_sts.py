@@ -1,4 +1,4 @@
-"""STS scores are right for known similarities, averages are SciPy's, and Hard STS has the right splits."""
+"""STS scores are right for known similarities, averages agree with SciPy's, and Hard STS selects the right pairs."""
 
 import math
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from bgt_core.vectors.arrays import ComparesByCosine
 
 
 class Angles(ComparesByCosine):
-    """An encoder of sentences that are angles in degrees; a sentence's vector points at its angle."""
+    """An encoder of sentences that are numbers, which it reads as the angles of their vectors, in degrees."""
 
     langs, latents, fingerprint = ("en",), ("semantic",), ""
 
@@ -170,7 +170,7 @@ def test_edits_are_those_of_nltk() -> None:
 
 @pytest.mark.parametrize(("left", "right", "rate"), [
     ("A dog runs.", "a DOG runs.", 0.0), ("a b c", "a x c", 1 / 3), ("", "a b", (2 / 1 + 2 / 2) / 2), ("", "", 0.0),
-    ("a b", "a b c d", (2 / 2 + 2 / 4) / 2),  # the word error rate is 2/2 if the left side is the reference, else 2/4
+    ("a b", "a b c d", (2 / 2 + 2 / 4) / 2),  # the mean of 2/2 (the reference is on the left) and 2/4 (on the right)
 ])  # fmt: skip
 def test_rates_by_hand(left: str, right: str, rate: float) -> None:
     assert swer([left], [right])[0] == swer([right], [left])[0] == pytest.approx(rate)
@@ -204,7 +204,7 @@ def test_the_pool_keeps_a_pair_once_for_each_score() -> None:
 
 @pytest.fixture(scope="module")
 def splits() -> dict[str, StsSet]:
-    """The Hard STS splits of 100 pairs of 100 words. Pair n differs in n words: its word error rate is n / 100."""
+    """The Hard STS subsets of 100 pairs of sentences. In pair n, n of 100 words differ: its word error rate is n %."""
     rows = []
     for n in range(100):
         left = [f"w{place}" for place in range(99)] + [f"pair{n}"]

@@ -1,4 +1,4 @@
-"""STEL and STEL-or-Content, computed by hand, and of encoders that know only style or content. STEL files are read."""
+"""STEL and STEL-or-Content are right by hand, and on encoders that embed only style or only content; files are read."""
 
 import csv
 import gzip
@@ -47,7 +47,7 @@ def noise(texts: list[str], lang: str, latent: str) -> np.ndarray:
 
 
 def cells(result: Result, measure: str) -> dict[tuple[str, str], list[float | None]]:
-    """Return the scores of all systems by language and style."""
+    """Return the scores in this measure: (language, style) -> one score for each system, or None."""
     return {
         (key.lang, key.style): [cell.value if isinstance(cell, Estimate) else None for cell in row]
         for key, row in result.scores.items()
@@ -144,7 +144,7 @@ def test_ties_count_half() -> None:
         return judged(compare, [Quadruple("en", "x", ("a1", "a2"), ("s1", "s2"))]).tolist()
 
     assert near(0) == near(1e-7) == near(-1e-7) == [[0.5], [0.5]]
-    assert near(1e-5) == near(1e-5, 0.999) == [[0], [0.5]]  # by STEL, the wrong alternative is nearer
+    assert near(1e-5) == near(1e-5, 0.999) == [[0], [0.5]]  # STEL counts a wrong choice, STEL-or-Content a tie
     assert near(-1e-5) == [[1], [0.5]]
     one = ExternalEncoder("one", lambda texts, lang, latent: np.ones((len(texts), 2)))
     result = evaluate(Style(lang="tr"), one)
@@ -178,7 +178,7 @@ def test_built_in_quadruples_have_two_contents_and_two_styles() -> None:
 
 
 def one_hot(numbers: Mapping[str, int]) -> ExternalEncoder:
-    """Make an encoder that maps each text to a one-hot vector, given the index of the 1."""
+    """Make an encoder of one-hot vectors; `numbers` maps each text to the index of its vector's 1."""
 
     def encode(texts: list[str], lang: str, latent: str) -> np.ndarray:
         return np.eye(max(numbers.values()) + 1)[[numbers[text] for text in texts]]
@@ -212,7 +212,7 @@ def test_a_system_is_measured_in_its_languages() -> None:
     assert measured["fr", "address"] == [False, False, True, True, True]
     assert measured["de", "address"] == [False, False, False, True, True]
     stel = cells(evaluate(Style(), {"two": ExternalEncoder("two", noise, ("fr", "en"))}, items), "STEL")
-    assert ("fr", "question-form") in stel  # its quadruples are too few to count in the mean
+    assert ("fr", "question-form") in stel  # it is measured, but has too few quadruples to be included in the mean
     assert_close(stel["en, fr", "mean"], np.add(stel["en", "contraction"], stel["fr", "address"]) / 2)
     with pytest.raises(UsageError, match=r"german supports it"):
         evaluate(Style(), {"german": ExternalEncoder("x", noise, ("it",))}, items)

@@ -1,4 +1,4 @@
-"""The syntactic evaluation chooses the right neighbours; its measures equal a second implementation and hand counts."""
+"""The syntactic evaluation chooses the right neighbours; its measures equal those of nltk, textbook and hand counts."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -96,7 +96,7 @@ def test_edits_are_those_of_the_textbook(trees: list[str], treebank: Write) -> N
 
 
 def test_the_three_measures_by_hand(treebank: Write) -> None:
-    """The brackets of CAT are ROOT 0-4, S 0-4, NP 0-2, VP 2-3; of DOG, ROOT 0-4, S 0-4, NP 0-1, VP 1-3, NP 2-3.
+    """Labelled spans of the tree CAT: ROOT 0-4, S 0-4, NP 0-2, VP 2-3; of DOG: ROOT 0-4, S 0-4, NP 0-1, VP 1-3, NP 2-3.
 
     The trees have 8 and 9 nodes. Four edits turn CAT into DOG: insert the inner NP and the NN in it, delete DT, and
     relabel NN as PRP.
@@ -115,7 +115,7 @@ CONLLU = """1\tShe\t_\tPRON\t_\t_\t2\tnsubj{subtype}\t_\t_
 
 
 def test_dependencies_by_hand(treebank: Write) -> None:
-    """Word 3 has another head and relation: one edit moves the word, another relabels it."""
+    """In the second tree, word 3 has another head and relation: one edit moves the word, and another relabels it."""
     other = CONLLU.format(subtype=":pass", tag="PROPN").replace("\t4\tamod", "\t2\tadvmod")
     one, two = read_treebank([treebank("a.conllu", [CONLLU.format(subtype="", tag="NOUN"), other])])
     counted = {name: (part.item(), whole.item()) for name, (part, whole) in counts([one], [two]).items()}
@@ -125,7 +125,7 @@ def test_dependencies_by_hand(treebank: Write) -> None:
 
 @pytest.mark.parametrize("lowest", [False, True])
 def test_the_best_choice_is_the_best_of_all_choices(lowest: bool) -> None:
-    """The chosen neighbours are the best of all possible choices; the best for each query alone may be worse."""
+    """Neighbours are chosen so that the total over all queries is best; choosing for each query alone can be worse."""
     rng = np.random.default_rng(0)
     alone_is_worse = 0
     for _ in range(50):
@@ -191,12 +191,12 @@ def bank_of(rows: Sequence[tuple[str, str]]) -> list[ParsedSentence]:
 def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
     pairing, encoder = pair_up(bank_of(QUERIES), bank_of(OFFERED)), ExternalEncoder("x", spelling)
     two, three = neighbours(System("x", encoder), pairing, "fr")
-    # nearest: "b b" to "a b" (tie with "a d"); "c d" to "c c"; "c d" to "a c" (tie); "a a b" to "a b c"
+    # the nearest of "a b" is "b b" (tie with "a d"), of "c c" "c d", of "a c" "c d" (tie), and of "a b c" "a a b"
     assert (two.tolist(), three.tolist()) == ([1, 0, 0], [0])
     assert embedded == [("fr", "semantic")]
     table = evaluate(Syntax(lang="fr", latent="semantic"), {"x": encoder}, pairing, resamples=150, seed=5)
     assert table.systems == [RANDOM, "x", UPPER_BOUND]
-    agree = np.array([[1, 2, 0], [2, 1, 0], [0, 1, 1]])  # number of tags shared with the candidates "c d", "b b", "a d"
+    agree = np.array([[1, 2, 0], [2, 1, 0], [0, 1, 1]])  # tags that each query shares with "c d", "b b" and "a d"
     by_chance = agree.mean(1).sum() + (1 + 2) / 2
     values = [cell.value for cell in table.scores[TAGS, 4]]
     assert values == pytest.approx([100 * by_chance / 9, 100 * 5 / 9, 100 * 7 / 9])
@@ -214,7 +214,7 @@ def test_without_numba_the_error_names_the_extra_to_install(monkeypatch: pytest.
 
 
 def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
-    """Embed a sentence as the kinds of its words; a word's first letter is its kind, as in nn3."""
+    """Embed a sentence by the kind of the word at each position. A word's kind is its first letter: nn3 has kind n."""
     vectors = np.zeros((len(texts), 40, 6), dtype=np.float32)
     for row, text in enumerate(texts):
         for place, word in enumerate(text.lower().split()):

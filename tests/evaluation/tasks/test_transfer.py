@@ -1,4 +1,4 @@
-"""The task of style transfer measures the style, chrF and sources of texts right, for models with known outputs."""
+"""The task of style transfer computes the right scores for fake models with known outputs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -82,7 +82,7 @@ def test_a_copied_source_scores_0_and_a_copied_style_sentence_100() -> None:
 
 def test_scores_are_those_of_the_outputs() -> None:
     def swap(source: str, style: str, lang: str) -> str:
-        """Generate "Vous avez" for "Tu as" if the number in the source is even."""
+        """Fake generator: if the number in the source is even, replace "Tu as" by "Vous avez"; else copy the source."""
         return source.replace("Tu as", "Vous avez") if int(source.split()[2]) % 2 == 0 else source
 
     result = measured(Stub(swap))

@@ -1,4 +1,4 @@
-"""SentEval's protocol gives the results of a sequential version and of torch's optimiser. With `--senteval`, items keep
+"""Our version of SentEval's protocol equals a sequential version, and torch's optimiser. With `--senteval`, items keep
 the order, text and repeats of their file, and are divided into SentEval's minibatches."""
 
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ def test_training_all_penalties_at_once_gives_the_results_of_one_after_another(d
 
 @pytest.mark.parametrize("hidden", [0, 5])
 def test_weights_after_training_are_those_of_torch(hidden: int) -> None:
-    """Each network has the weights that torch.optim.Adam gives. The second of three networks is removed half-way."""
+    """Each network has the weights that torch.optim.Adam gives, even if the second of three networks is removed."""
     sizes, rng = ([6, hidden, 4] if hidden else [6, 4]), np.random.default_rng(1)
     vectors, labels = rng.standard_normal((25, 6), dtype=np.float32), rng.integers(0, 4, 25)
     orders = [rng.permutation(25) for _ in range(6)]
@@ -146,7 +146,7 @@ class Noise:
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A labelled file of 400 lines in mixed splits; some sentences repeat in one split, in two, or with two labels."""
+    """A labelled file of 400 lines of train, dev and test, in mixed order. Some sentences repeat or have two labels."""
     rng = np.random.default_rng(0)
     rows = []
     for number in range(380):

@@ -1,4 +1,4 @@
-"""Test control tasks and V-information, how items are selected and split, and probes with known predictions."""
+"""Test control tasks, V-information, the selection and splitting of items, and probes with known predictions."""
 
 import math
 import re
@@ -56,7 +56,7 @@ def test_copies_of_a_sentence_are_in_one_split(fixed: bool) -> None:
 
 
 def in_turn(**labels: str) -> Items:
-    """Make 120 items for each given split, in which the labels alternate."""
+    """Make 120 items for each named split; their labels alternate between the letters given for the split."""
     names = [name for name in labels for _ in range(120)]
     texts = [labels[name][row % len(labels[name])] for row, name in enumerate(names)]
     return items(texts, list(range(len(names))), names)
@@ -89,7 +89,7 @@ def test_a_label_without_test_or_train_items_is_warned_of() -> None:
 
 @pytest.mark.parametrize("limit", [30, 31, 32])
 def test_whole_groups_are_drawn_up_to_the_limit(limit: int) -> None:
-    """Items are drawn in whole groups. There are twenty groups of three; the label "c" is too rare to be learnt."""
+    """Only whole groups of items are selected, here from twenty groups of three. The label "c" is too rare to learn."""
     order = list(range(20))
     Random(5).shuffle(order)
     rows = [3 * group + place for group in order[:10] for place in range(3)]
@@ -181,7 +181,7 @@ def test_predictions_bits_and_dev_accuracy_by_hand() -> None:
     assert_close(measured.bits[0, 0, 6:], [2.0, 1.0], 1e-4)
     assert measured.bits[1, 1, 4:6] == pytest.approx([2.0, -math.log2(0.875)])
     assert np.isnan(measured.bits).sum() == 32 - 8
-    # three quarters of the training items have label 0: by frequency, it costs log2(4 / 3) bits, label 1 costs 2 bits
+    # 3/4 of the training items have label 0, so from frequencies alone, label 0 costs log2(4 / 3) bits, and label 1 2
     assert_close(measured.saved[0, 0, 6:], [2 - 2, math.log2(4 / 3) - 1], 1e-4)
     assert np.isnan(measured.saved).sum() == 32 - 8
     assert measured.dev == np.mean([0.5, 0.5, 0.5, 0.5])
@@ -216,7 +216,7 @@ def test_bits_are_logarithms_to_base_2_and_finite_for_absent_labels() -> None:
 
 
 def recurring(dev: int = 40, test: int = 60, seeds: int = 1, words: int = 8) -> tuple[Study, np.ndarray]:
-    """Make a `Study` and its vectors. The label changes every `words` items, and then the same key words recur."""
+    """Make a `Study` and its vectors. The label changes every `words` items; the next items have the same key words."""
     rows = np.arange(200 + dev + test)
     labels = rows // words % 2
     cut = tuple(np.split(rows, [200, 200 + dev]))
@@ -240,8 +240,8 @@ def test_a_key_has_one_label_and_label_frequencies_stay_the_same() -> None:
 
 
 def test_selectivity_is_accuracy_on_the_task_minus_accuracy_on_labels_of_keys() -> None:
-    """A control task gives each key word a random label. Vectors of key words predict these labels; vectors of the true
-    labels do not. Items whose key occurs once are not tested, because no probe could predict their label."""
+    """A control task gives each key word a random label. Vectors that encode key words predict it; vectors that encode
+    true labels do not. Items whose key word occurs once are not tested, because no probe could predict their label."""
     made, _ = recurring(seeds=2)
     sentences = [text if row % 7 else f"own{row}" for row, text in enumerate(made.items.sentences)]
     made = replace(made, items=replace(made.items, sentences=sentences))
@@ -256,6 +256,6 @@ def test_selectivity_is_accuracy_on_the_task_minus_accuracy_on_labels_of_keys() 
 @pytest.mark.parametrize(("kinds", "made_one"), [((30, 30, 8), True), ((29, 30, 8), False), ((30, 29, 8), False),
                                                  ((30, 30, 1), False)])  # fmt: skip
 def test_thirty_recurring_items_and_two_labels_make_a_control_task(kinds: tuple[int, int, int], made_one: bool) -> None:
-    made, vectors = recurring(*kinds[:2], words=kinds[2])  # each key has one control label
+    made, vectors = recurring(*kinds[:2], words=kinds[2])  # a key word has one control label, so one word is too few
     task = measure(probe_factory("linear"), [vectors], made.labels, made.cuts)
     assert bool(selectivity(made, [vectors], task, ProbeConfig(resamples=100))) is made_one

@@ -92,7 +92,7 @@ def test_an_interval_of_a_difference_ends_at_100_points() -> None:
     assert gap.p == pytest.approx(ttest_1samp(points[0], 0).pvalue)
 
 
-# Simulations: (encoders, probe seeds, standard deviations over both, whether all seeds test the same items).
+# simulation -> (number of encoders, of probe seeds, their standard deviations, whether seeds test the same items)
 SETTINGS = {
     "folds, probes differ": (1, 5, 0.0, 0.03, False),
     "fixed test, probes differ": (1, 5, 0.0, 0.03, True),

@@ -14,7 +14,7 @@ from probes.tasks.depth import depth
 
 
 def parse(tmp_path: Path, *sentences: str) -> list[Parsed]:
-    """Parse sentences with one word per line: form, part of speech, head, relation, features. "+": no space before."""
+    """Parse sentences of one word per line: form (after "+" if no space), part of speech, head, relation, features."""
     blocks = []
     for sentence in sentences:
         rows = [line.split() for line in sentence.strip().splitlines()]
@@ -221,4 +221,4 @@ def test_rare_sequences_have_a_common_label(tmp_path: Path) -> None:
     items = top("\n".join(rows[:-2]) + "\n(S (Z (X once)) (. .))", tmp_path)
     counts = Counter(items.labels)
     assert len(counts) == 20
-    assert counts["OTHER"] == 3  # two trees have the 20th most frequent sequence, one the 21st
+    assert counts["OTHER"] == 3  # the 20th and 21st most frequent sequences, of two trees and one, share a label

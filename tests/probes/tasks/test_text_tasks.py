@@ -1,4 +1,4 @@
-"""Probing tasks derive the right labels from text; tasks form groups; style tasks have built-in sentences."""
+"""Probing tasks derive the right labels from text and group related sentences; style tasks have built-in sentences."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""A figure of maps shows each row at its coordinates, whatever its text."""
+"""Figures of maps show each row of a table at its coordinates. HTML in a row's text is shown as it is."""
 
 from collections import Counter
 
@@ -49,7 +49,7 @@ def test_the_chosen_rows_and_no_others_stand_out(table: pd.DataFrame) -> None:
     chosen = {"en1", "fr4", "own0"}
     traces = markers(chart.latent_map({"Map": table}, "mark", LANGS, chosen=chosen))
     assert {ids(trace)[at] for trace in traces for at in trace.selectedpoints} == chosen
-    assert all(trace.selectedpoints is not None for trace in traces)  # traces without selected points are faded, too
+    assert all(trace.selectedpoints is not None for trace in traces)  # plotly would not fade a trace with None
     assert all(trace.selectedpoints is None for trace in markers(chart.latent_map({"Map": table}, "mark", LANGS)))
 
 

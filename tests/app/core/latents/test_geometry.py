@@ -1,4 +1,4 @@
-"""Maps, neighbours and moved vectors agree with other implementations."""
+"""Maps by PCA and t-SNE, their trustworthiness, vectors moved on a map, and clusters are right on synthetic vectors."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Shipped models have stored maps; probes of sentence properties are axes of maps, and their quality is measured."""
+"""Maps stored with shipped models are faithful. Probes of sentence properties are axes, and have the right scores."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,7 +37,7 @@ def test_each_stored_map_shows_this_models_sentences_faithfully(name: str) -> No
         groups = part.groupby("lang", sort=False)["text"]
         vectors = np.concatenate([encoder.embed(list(texts), lang=lang, latent=latent) for lang, texts in groups])
         assert trustworthiness(unit(vectors), maps[key], n_neighbors=15) > 0.7  # a random map would have 0.5
-    if name == "bgt-multilingual":  # on the semantic map of this model, translations almost coincide
+    if name == "bgt-multilingual":  # translations must almost coincide on this model's semantic map
         key = spaces.key(digest, rows.examples(("en", "fr"), 300), "semantic")
         english, french = np.split(maps[spaces.name(key, TSNE)], 2)
         nearest = ((english[:, None] - french) ** 2).sum(-1).argmin(1)
@@ -103,7 +103,7 @@ def test_ridge_is_that_of_another_implementation_at_one_of_the_strengths(vectors
 def test_readings_are_those_of_the_literature() -> None:
     scores, values = np.array([0.1, 0.4, 0.4, 0.8, 0.9, 0.3]), np.array([0, 0, 1, 1, 1, 0.0])
     assert spaces.reading(scores, values, 6).value == pytest.approx(roc_auc_score(values, scores))
-    rng = np.random.default_rng(0)  # example of Hanley and McNeil (1982): AUC 0.893, 51 and 58 cases, error 0.032
+    rng = np.random.default_rng(0)  # Hanley and McNeil (1982): AUC 0.893 of 51 and 58 cases has standard error 0.032
     scores = np.concatenate([rng.normal(1.757, 1, 51), rng.normal(0, 1, 58)])
     reading = spaces.reading(scores, np.repeat([1.0, 0.0], [51, 58]), 109)
     assert reading.value - reading.low == pytest.approx(1.96 * 0.032, abs=0.02)
@@ -128,5 +128,5 @@ def test_a_map_shows_the_scores_and_its_axes_say_how_to_move_on_it(saved: Path) 
     weights = np.column_stack([longer.weights, question.weights])
     assert axes is not None
     assert_close(weights.T @ axes, np.eye(2), FLOAT32)
-    # the axes are in the plane of the weights: any other part of a move would leave both scores unchanged
+    # the axes lie in the plane of the weights, because a move perpendicular to it would change neither score
     assert np.linalg.matrix_rank(np.hstack([weights, axes]), tol=1e-3) == 2

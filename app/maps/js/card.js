@@ -21,11 +21,11 @@ class Card {
       this.content = content;
       this.fill(row, moved, moved ? written : null, compared, pinned);
     }
-    const [width, height] = [element.offsetWidth, element.offsetHeight];
-    const { clientWidth, clientHeight } = this.frame;
-    const left = at[0] + 18 + width <= clientWidth ? at[0] + 18 : Math.max(0, at[0] - width - 18);
-    element.style.left = `${Math.min(left, Math.max(0, clientWidth - width))}px`;
-    element.style.top = `${Math.max(0, Math.min(at[1] - 14, clientHeight - height))}px`;
+    const [{ offsetWidth: width, offsetHeight: height }, { clientWidth, clientHeight }] = [element, this.frame];
+    const beside = [at[0] + 18, at[0] - width - 18].find((left) => left >= 0 && left + width <= clientWidth);
+    const apart = at[1] + 18 + height <= clientHeight ? at[1] + 18 : at[1] - height - 18; // below or above, on a phone
+    element.style.left = `${beside ?? Math.max(0, Math.min(at[0] - width / 2, clientWidth - width))}px`;
+    element.style.top = `${Math.max(0, Math.min(beside === undefined ? apart : at[1] - 14, clientHeight - height))}px`;
   }
 
   fill(row, moved, written, compared, pinned) {

@@ -57,7 +57,7 @@ def compiles_shapes(x: Tensor) -> bool:
 
 
 def on_grid(count: int) -> int:
-    """Round a number of rows up by less than an eighth: 17 to 32 rows to a multiple of 2, 33 to 64 to one of 4, ..."""
+    """Round a number of rows up by less than 1/8: above 16 to a multiple of 2, above 32 to a multiple of 4, etc."""
     step = 1 << max(0, (count - 1).bit_length() - 4)
     return -(-count // step) * step
 
@@ -102,7 +102,7 @@ def matmul_dtype(x: Tensor) -> torch.dtype:
 
 
 def uses_onednn(x: Tensor) -> bool:
-    """Whether `linear` multiplies x with oneDNN: not if x is empty, nor during export or compilation."""
+    """Whether `linear` multiplies x with oneDNN: if x is float32, on a CPU and not empty, unless torch is compiling."""
     if not USES_ONEDNN or torch.compiler.is_compiling():
         return False
     return x.device.type == "cpu" and x.dtype == torch.float32 and len(x) > 0

@@ -86,7 +86,7 @@ class Batch:
         return len(next(iter(self.sides.values())).ids)
 
     def source(self, column: str) -> str:
-        """Return the column from which `column` is predicted, `shift` columns after it; of two, the other column."""
+        """Return the column from which `column` is predicted: `shift` columns later, or the other one of two."""
         columns = list(self.sides)
         return columns[(columns.index(column) + self.shift) % len(columns)]
 

@@ -77,7 +77,7 @@ def pearson(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.nd
 
 
 def spearman(weights: np.ndarray, systems: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """Compute Spearman's rho in each resample, Pearson's r of ranks: (B, N), (S, N), (N,) -> (B, S)."""
+    """Compute Spearman's rho (Pearson's r of the ranks) in each resample: (B, N), (S, N), (N,) -> (B, S)."""
     middle = (weights.sum(1, keepdims=True) + 1) / 2  # the mean rank; ties do not change it
     y = ranks(weights, gold) - middle  # (B, N)
     weighted_y = weights * y

@@ -42,7 +42,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Result:
-    """Scores of S systems, with the settings and data that they were measured with."""
+    """Scores of S systems and tested differences, with the settings and the names of the data."""
 
     systems: Sequence[str]
     scores: Mapping[Key, Sequence[Cell]]  # name of a score -> value for each system
@@ -296,7 +296,7 @@ def sign_test(first: np.ndarray, second: np.ndarray) -> float:
 def marks_of(
     statistic: Statistic, key: Key, values: np.ndarray, same: Collection[tuple[Key, frozenset[str]]]
 ) -> dict[str, str]:
-    """Return {system: "best" or "tied"}, given all systems' scores, (S,). `same` has the pairs without a difference."""
+    """Return {system: "best" or "tied"}, given all scores, (S,). `same`: systems that do not differ significantly."""
     sign = -1 if key in statistic.lower_is_better else 1
     of = {name: sign * value for name, value in zip(statistic.systems, values, strict=True) if not np.isnan(value)}
     of = {name: of[name] for name in compared_of(statistic) if name in of}

@@ -108,7 +108,7 @@ def systems(
     return list(named.values())
 
 
-# Find sentence pairs whose similarity differs between two encoders, and the effect of each word on the similarity.
+# The following functions find sentence pairs on whose similarity two encoders disagree, and the effect of each word.
 
 
 class Disagreement(NamedTuple):

@@ -34,8 +34,8 @@ class Task(Protocol[Items]):
     """
 
     data: ClassVar[str] = ""  # help text of the argument DATA; empty if the task takes no files
-    across: ClassVar[str] = "system"  # "system", or the field of `Key`, for each value of which the table has a column
-    own_probability: ClassVar[bool] = False  # use a duplicate classifier's probability as similarity (else the cosine)?
+    across: ClassVar[str] = "system"  # "system", or the field of `Key` whose values become columns of the table
+    own_probability: ClassVar[bool] = False  # whether a duplicate classifier's probability replaces the cosine
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Items:
         """Read the test items from files, or make built-in items if `paths` is empty; `seed` seeds random draws."""

@@ -32,7 +32,7 @@ class Elbo(Part):
     # `average_predictions`: whether to average the NLLs of all predictions, as the paper's code does for a translator.
     average_predictions: bool = False
     sigmoid_midpoint: int = 0  # update at which the KL's sigmoid factor is 1/2 (Bowman et al. 2016)
-    sigmoid_steepness: float = 0.0  # steepness of this sigmoid, per update; 0 switches the factor off
+    sigmoid_steepness: float = 0.0  # steepness of the KL's sigmoid factor, per update; 0: no such factor
     weight: float = 1.0  # factor of this loss in the sum of all losses (`objectives.Sum`)
 
     def __post_init__(self) -> None:

@@ -153,8 +153,8 @@ def evaluate(
     done: int,
     ahead: Aggressive | None = None,
 ) -> None:
-    """Validate if it is due after `done` steps. After an epoch of aggressive training, measure the mutual information
-    of sentences and latents: if it did not rise, further steps are ordinary steps."""
+    """Validate the model if this is due after `done` steps. After an epoch of aggressive training, measure the mutual
+    information of sentences and latents: if it did not rise, further steps are ordinary steps."""
     config, steps = trainer.config, total_steps(corpus, trainer.config)
     where: Row = {"step": done, "steps": steps}
     if not done or done % config.valid_every == 0 or done == steps:
@@ -167,7 +167,7 @@ def evaluate(
 
 
 def updates_of(trainer: Trainer, corpus: Corpus | Mixture, steps: range) -> Iterator[StepBatch]:
-    """Yield this worker's micro-batches of each update. With mega-batches, they contain hard negatives."""
+    """Yield this worker's micro-batches of each update. With mega-batches, the micro-batches contain hard negatives."""
     config, plan, workers = trainer.config, batching(trainer.config), trainer.workers
     share = (0, 1) if config.mega_batch else (workers.rank, workers.count)  # all rows, to search negatives
 
@@ -320,10 +320,10 @@ class Sums:
 
     terms: dict[str, Tensor] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    tokens: int = 0  # of all columns, without padding
+    tokens: int = 0  # number of tokens in all columns, without padding
     inner_updates: int | None = None  # number of encoder-only updates; None in ordinary training
     gradient_norm: Tensor | None = None  # norm in the newest update, before clipping, in nats per row
-    micro_batches: dict[int, Mapping[str, Tensor]] = field(default_factory=dict)  # index -> metrics
+    micro_batches: dict[int, Mapping[str, Tensor]] = field(default_factory=dict)  # index in the update -> metrics
 
     def add(self, number: int, terms: Mapping[str, Tensor], batch: Batch) -> None:
         """Add the metrics of a micro-batch, which has the index `number` in its update."""
@@ -404,7 +404,7 @@ class Guard:
 
 class Penalty:
     """An L2 penalty: lambda_c / 2 ||W_c||^2 + lambda_w / 2 ||W - W_start||^2 per update (Wieting et al. 2017, eq. 4).
-    W_c are all parameters except the token embeddings W. The factor 1/2 is in the released code, but not in the paper.
+    W_c are all parameters except the token embeddings W. The factor 1/2 is in the authors' code, but not in the paper.
     `start` has the initial embeddings W_start by name. lambda_c and lambda_w are `composition_l2` and `table_l2`.
     """
 
@@ -416,7 +416,7 @@ class Penalty:
         self.tables = [(tables[name], began.to(tables[name].device)) for name, began in start.items()]
 
     def added_to(self, loss: Loss, rows: int) -> Loss:
-        """Add the penalty, times the number of rows, to a micro-batch's loss: the mean over rows then has it once."""
+        """Add the penalty times the number of rows to a micro-batch's loss: its mean over rows then includes it once."""
         squares = [parameter.square().sum() for parameter in self.composition]
         distances = [(table - began).square().sum() for table, began in self.tables]
         weighted = {

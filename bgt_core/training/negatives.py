@@ -63,7 +63,7 @@ def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int
 
 
 def mega_batch_size(done: int, largest: int, growth: int) -> int:
-    """Return the size of a mega-batch after `done` updates. It grows by 1 every `growth` updates, up to `largest`."""
+    """Return a mega-batch's number of updates, after `done` updates: it grows by 1 every `growth`, up to `largest`."""
     return min(largest, 1 + done // growth) if growth else largest
 
 
@@ -140,12 +140,12 @@ def with_negatives(
     but it is treated as text in the language of the column for which it is the negative. A micro-batch has at most
     `micro_tokens` padded tokens in its longest column, negatives included.
     """
-    candidates = {}  # columns -> column -> sentences of this column and of the previous column
+    candidates = {}  # names of a corpus's columns -> {column: its sentences, then those of the previous column}
     for columns in wrong:
         mega = [batch for update in updates for batch in update.batches.values() if tuple(batch.sides) == columns]
         own = {name: [ids for batch in mega for ids in unpadded(batch.sides[name])] for name in columns}
         candidates[columns] = {name: own[name] + own[columns[at - 1]] for at, name in enumerate(columns)}
-    served, remade = dict.fromkeys(wrong, 0), []  # `served`: names of columns -> rows used so far
+    served, remade = dict.fromkeys(wrong, 0), []  # `served`: names of columns -> number of rows used
     for update in updates:
         batches: list[Batch] = []
         for columns in dict.fromkeys(tuple(batch.sides) for batch in update.batches.values()):

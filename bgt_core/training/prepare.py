@@ -283,7 +283,7 @@ def write_settings(recipe: Recipe, sources: Sequence[Source], out: Path) -> None
 
 
 def read_settings(out: Path) -> tuple[Recipe, dict[str, Any]]:
-    """Return the recipe in OUT/run.json, and the whole file; NotFound if it is absent, DataError if damaged."""
+    """Return the recipe in OUT/run.json, and the file's content; NotFound if it is absent, DataError if damaged."""
     path = out / SETTINGS
     if not path.is_file():
         raise NotFound(f"{out}: has no {SETTINGS}, so there is no run to resume. Start a new run, without resume.")

@@ -24,8 +24,8 @@ from bgt_core.evaluation.task import Langs, Task
 from bgt_core.vectors.arrays import BLOCK, Similarity, cosine_similarity, found
 from bgt_core.vectors.arrays import hits as hits_among
 
-POOL = "cosine in the pool"  # search among all sentences of both languages, as named in results
-SIMILARITY = "cosine"  # search by the encoder's own similarity, almost always the cosine, as named in results
+POOL = "cosine in the pool"  # name, in results, of the search among all sentences of both languages
+SIMILARITY = "cosine"  # name, in results, of the search by the encoder's own similarity, mostly the cosine
 
 Translations = Mapping[str, tuple[Sequence[str], Sequence[str]]]  # file -> the sentences of each language, line by line
 

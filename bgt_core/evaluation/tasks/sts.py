@@ -198,7 +198,7 @@ def explain(sets: Sequence[StsSet], aggregates: Collection[str]) -> str:
 
 WORD = re.compile(r"'?\w+(?:-\w+)*|[^\w\s]")  # "don't" becomes "don" and "'t"; a punctuation mark counts as a word
 NEGATIONS = {"not", "'t"}
-RULES = {  # name -> use the highest or lowest word error rates? of what share of pairs? lowest, highest gold
+RULES = {  # subset -> which end of the ranking by word error rate, share of the pairs, lowest and highest gold score
     "Hard+": ("top", 0.2, 4, 5),
     "Hard-": ("bottom", 0.2, 0, 1),
     "bottom 20% SWER, gold 0-2": ("bottom", 0.2, 0, 2),
@@ -208,7 +208,7 @@ RULES = {  # name -> use the highest or lowest word error rates? of what share o
     "easy: top 20% SWER, gold 0-2": ("top", 0.2, 0, 2),
     "easy: bottom 20% SWER, gold 3-5": ("bottom", 0.2, 3, 5),
 }
-PUBLISHED_PAIRS = 13_023  # number of pairs in the paper's pool, Table 6
+PUBLISHED_PAIRS = 13_023  # number of pairs from which the BGT paper's Table 6 selects
 
 
 def hard_splits(sets: Sequence[StsSet]) -> list[StsSet]:

@@ -191,7 +191,7 @@ def built_in(lang: str | None = None, seed: int = 0) -> list[Quadruple]:
     the same two values of the same property. A pair without alternatives is omitted. `seed` determines the
     alternatives, and which sentence of a pair comes first. By default, all languages are used.
     """
-    groups: dict[tuple[str, ...], list[tuple[str, dict[str, str]]]] = {}  # pairs as (meaning, {value: text})
+    groups: dict[tuple[str, ...], list[tuple[str, dict[str, str]]]] = {}  # pairs: (meaning, {property's value: text})
     for name, *both in differing(style_sentences()):
         of = both[0].lang
         texts = {PROPERTIES[name].value(each.text, of): each.text for each in both}

@@ -116,7 +116,7 @@ TASK = Transfer
 
 
 def changes(columns: Columns, limit: int, seed: int) -> tuple[list[Change], list[str]]:
-    """List the changes of style with at least `FEWEST` sources, and describe those with fewer, as in error messages."""
+    """List the changes of style with at least `FEWEST` sources, and describe the other changes for an error message."""
     rng = np.random.default_rng(seed)
     wanted, left_out = [], []
     for lang, texts in columns.items():

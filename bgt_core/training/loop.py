@@ -416,7 +416,7 @@ class Penalty:
         self.tables = [(tables[name], began.to(tables[name].device)) for name, began in start.items()]
 
     def added_to(self, loss: Loss, rows: int) -> Loss:
-        """Add the penalty times the number of rows to a micro-batch's loss: its mean over rows then includes it once."""
+        """Add the penalty times the number of rows to a micro-batch's loss: its mean over rows includes it once."""
         squares = [parameter.square().sum() for parameter in self.composition]
         distances = [(table - began).square().sum() for table, began in self.tables]
         weighted = {

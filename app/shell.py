@@ -32,7 +32,6 @@ LOST = (
     "The app keeps your own sentences, files and encoders until it stops or needs the memory. The page is not shown, "
     "because it would show another model or text."
 )
-THREAD = ("sentence", "language", "other", "other_language")  # keys of the fields that several pages share
 TEXTS = ("data", "pdata")  # URL parameters whose values are names of texts
 
 
@@ -102,7 +101,7 @@ def main() -> None:
         sentence.heading(above)  # shown while the model loads
     if following := st.session_state.pop("next_model", None):
         st.session_state["ckpt"] = following
-    for key in {*THREAD} & {*st.session_state}:  # otherwise, Streamlit forgets fields that a page lacks
+    for key in {*address.FIELDS} & {*st.session_state}:  # otherwise, Streamlit forgets fields that a page lacks
         st.session_state[key] = st.session_state[key]
     with st.sidebar:
         st.selectbox("Model", state.titles(), key="ckpt", on_change=go_on, **address.BOUND)

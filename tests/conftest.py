@@ -31,6 +31,7 @@ from bgt_core.recipes import RECIPES, Recipe
 torch.set_num_threads(1)
 threadpool_limits(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # processes that tests start also use one thread
+os.environ["BGT_CACHE"] = os.devnull  # not a folder, so that no test reads vectors that another test has written
 
 LANGS = ("en", "fr")
 BGT_SMALL_SIZES = {"d_model": 16, "semantic_dim": 12, "language_dim": 6, "language_layers": 1, "ffn_dim": 24}

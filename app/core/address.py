@@ -16,6 +16,7 @@ from streamlit.components.v2.types import ComponentRenderer
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 JS = Path(__file__).parent / "js"
+FIELDS = ("sentence", "language", "other", "other_language")  # keys of the fields that several pages share
 
 
 class Bound(TypedDict):

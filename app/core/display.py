@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
-from pandas.io.formats.style import Styler
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.errors import BgtError
@@ -53,7 +52,7 @@ def table(rows: pd.DataFrame, alt: str) -> None:
 
 
 def frame(
-    rows: pd.DataFrame | Styler,
+    rows: pd.DataFrame,
     alt: str,
     formats: Mapping[str, str] = {},
     widths: Mapping[str, int] = {},

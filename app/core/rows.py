@@ -150,7 +150,7 @@ def colours(langs: Sequence[str]) -> list[str]:
 
 
 def charted(table: pd.DataFrame, colour: str) -> list[str]:
-    """Return the columns of a table with a bar chart beside the maps: those with two values or more, and the colour."""
+    """Return the columns with a bar chart beside the maps: those with two values or more, and the one for colours."""
     own = [name for name in table if name.startswith(OWN_COLUMN)]
     names = dict.fromkeys(["words", "mark", *STYLES, "lang", *own, colour])
     return [name for name in names if name in table and (name == colour or table[name].nunique() > 1)]

@@ -2,14 +2,15 @@
 time. The least recently used vectors are dropped if memory is short."""
 
 import hashlib
+import os
 import threading
 import unicodedata
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,10 +21,10 @@ import streamlit as st
 import bgt_core
 from app.core import inventory, rows
 from bgt_core.contracts import SEMANTIC, UNK, GenerativeModel, SentenceEncoder, TranslationModel, VectorModel
+from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.encoders import KINDS, with_kind
-from bgt_core.errors import Busy, UsageError
-from bgt_core.files import json_lines
-from bgt_core.generation.options import DEFAULT_SEARCH, Search
+from bgt_core.errors import Busy, NotFound, UsageError
+from bgt_core.files import atomic_file, json_lines
 
 if TYPE_CHECKING:
     from bgt_core.generation.generate import Candidate
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 PATIENCE = 60  # seconds that a request waits for another session's request
 AT_ONCE = 5_000  # sentences per request; smaller requests have more batch shapes, and oneDNN needs memory for each
 KEPT_BYTES = 400_000_000  # maximum size in bytes of all cached vectors; the newest always stay
+CACHE = Path(os.environ.get("BGT_CACHE") or os.path.expanduser("~/.cache/bgt"))  # vectors of example sentences
+HASH, FILES = 32, 40  # bytes of a hash; maximum number of files in `CACHE`, of up to 5 MB each
 FEW = 64  # for so few sentences, embedding is faster than looking up vectors
 RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # kind of encoder -> a sentence about where it runs
 MAX_LENGTH = 60  # maximum number of generated tokens
@@ -214,33 +217,54 @@ def embed(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> np.nd
 
 def embed_parts(loaded: Loaded, parts: Sequence[tuple[str, Sequence[str]]], latent: str) -> np.ndarray:
     """Embed the (language, sentences) of each part in order; return vectors (N, D), shared like those of `embed`."""
-
-    def read(texts: Sequence[str], lang: str) -> np.ndarray:
-        with inference():  # each batch takes the lock anew, so that a long text does not block other users
-            return loaded.reader.embed(texts, lang=lang, latent=latent)
-
     if sum(len(texts) for _, texts in parts) <= FEW:
-        return np.concatenate([read(texts, lang) for lang, texts in parts])
+        return np.concatenate([computed(loaded, latent, texts, lang) for lang, texts in parts])
     hashes = " ".join(f"{lang} {content(texts)}" for lang, texts in parts)
-    return filled(f"{loaded.digest} {latent} {hashes}", parts, read)
+    on_disk = loaded.info and all(examples(lang).keys() >= {*texts} for lang, texts in parts)
+    return filled(f"{loaded.digest} {latent} {hashes}", parts, partial(stored if on_disk else computed, loaded, latent))
 
 
-def candidates(
-    loaded: Loaded, semantic: np.ndarray, second: np.ndarray, lang: str, search: Search = DEFAULT_SEARCH
-) -> "list[list[Candidate]]":
+def computed(loaded: Loaded, latent: str, texts: Sequence[str], lang: str) -> np.ndarray:
+    with inference():  # each batch takes the lock anew, so that a long text does not block other users
+        return loaded.reader.embed(texts, lang=lang, latent=latent)
+
+
+def stored(loaded: Loaded, latent: str, texts: Sequence[str], lang: str) -> np.ndarray:
+    """Return the vectors (N, D) from their file in `CACHE`. If it is missing or damaged, compute and write them. A file
+    contains a SHA-256 hash, and then float32 numbers. If there are more than `FILES` files, delete the oldest ones."""
+    name = content([bgt_core.__version__, loaded.digest, loaded.device, latent, lang, *texts])
+    path = CACHE / f"{name}.vectors"
+    with suppress(OSError):
+        data = path.read_bytes()
+        if hashlib.sha256(data[HASH:]).digest() == data[:HASH]:
+            return np.frombuffer(data, np.float32, offset=HASH).reshape(len(texts), -1)
+    vectors = computed(loaded, latent, texts, lang)
+    with suppress(NotFound, OSError):  # the app also works if it can't write
+        with atomic_file(path) as unfinished:
+            unfinished.write_bytes(hashlib.sha256(vectors.tobytes()).digest() + vectors.tobytes())
+        for old in sorted(CACHE.glob("*.vectors"), key=os.path.getmtime)[:-FILES]:
+            old.unlink()
+    return vectors
+
+
+@cache
+def examples(lang: str) -> dict[str, None]:
+    """Return the example sentences of a language in order, each once, as the keys of a dictionary."""
+    return dict.fromkeys(text for (text,) in example_sentences([lang])) if lang in LANGS else {}
+
+
+def candidates(loaded: Loaded, semantic: np.ndarray, second: np.ndarray, lang: str) -> "list[list[Candidate]]":
     """Generate candidates in `lang` for each row of `semantic` (N, L) and `second` (N, M), the most faithful first."""
     from bgt_core.generation import generate  # importing this module is slow
 
     latents = {SEMANTIC: semantic, loaded.second_latent: second}
     with inference():
-        return generate.candidates(loaded.bgt, latents, lang=lang, search=search, max_length=MAX_LENGTH)
+        return generate.candidates(loaded.bgt, latents, lang=lang, max_length=MAX_LENGTH)
 
 
-def write(
-    loaded: Loaded, semantic: np.ndarray, second: np.ndarray, lang: str, search: Search = DEFAULT_SEARCH
-) -> list[str]:
+def write(loaded: Loaded, semantic: np.ndarray, second: np.ndarray, lang: str) -> list[str]:
     """Generate a sentence from each row of both latents: the candidate that keeps the latents best."""
-    return [best.text for best, *_ in candidates(loaded, semantic, second, lang, search)]
+    return [best.text for best, *_ in candidates(loaded, semantic, second, lang)]
 
 
 @dataclass(eq=False)
@@ -267,18 +291,16 @@ def filled(
     kept.move_to_end(key)
     with matrix.lock:
         if matrix.vectors is None:
-            batches = [
-                (texts[at : at + AT_ONCE], lang) for lang, texts in parts for at in range(0, len(texts), AT_ONCE)
-            ]
             count, done, bar = sum(len(texts) for _, texts in parts), 0, st.empty()
-            for texts, lang in batches:
-                if done:
-                    bar.progress(done / count, f"Embedding: {done:,} of {count:,} sentences")
-                of_batch = embed(texts, lang)
-                if not done:  # the array is allocated as soon as the vectors' size is known
-                    vectors = np.empty((count, of_batch.shape[1]), np.float32)
-                vectors[done : done + len(texts)] = of_batch
-                done += len(texts)
+            for lang, texts in parts:
+                for at in range(0, len(texts), AT_ONCE):
+                    if done:
+                        bar.progress(done / count, f"Embedding: {done:,} of {count:,} sentences")
+                    of_batch = embed(texts[at : at + AT_ONCE], lang)
+                    if not done:  # the array is allocated as soon as the size of the vectors is known
+                        vectors = np.empty((count, of_batch.shape[1]), np.float32)
+                    vectors[done : done + len(of_batch)] = of_batch
+                    done += len(of_batch)
             bar.empty()
             vectors.setflags(write=False)  # all sessions share this array
             matrix.vectors = vectors

@@ -1,25 +1,20 @@
 """Find a sentence's neighbours in each latent, generate text from it, and measure its style and each word's effect."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from app.core import inventory, rows
-from app.core.state import BY_DIGEST, Loaded, embed, embed_parts, write
+from app.core.state import BY_DIGEST, Loaded, embed, embed_parts, examples, write
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary
-from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.data.properties import PROPERTIES, final_mark
 from bgt_core.data.text import spans, without
-from bgt_core.generation.options import DEFAULT_SEARCH, Search
 
 COMPARED = 1_000  # number of sentences to search in languages without example sentences
-NEAREST = 5
 DRAWN = 100  # number of sentences whose cosines with all others are the level of random pairs
-SEARCHES = (replace(DEFAULT_SEARCH, size=1), DEFAULT_SEARCH)  # fast greedy search, whose text the beam search replaces
 CLOSE = 1  # sentences are equally long if their word counts differ by at most this number
 LONGEST = 3  # maximum number of words that together express a style property: "est-ce que tu", "I am late"
 NO_WORD = "intonation"  # a question with the words of a statement; only intonation or the question mark shows it
@@ -33,11 +28,10 @@ def corpus(langs: tuple[str, ...]) -> pd.DataFrame:
     none. The columns are `length` and those of `rows.table`. All callers share the table: do not change it."""
     parts = []
     for lang in langs:
-        texts = [sentence for (sentence,) in example_sentences([lang])] if lang in LANGS else []
+        texts = list(examples(lang))
         first = next((text for text in inventory.read().texts.values() if lang in text.langs), None)
-        if lang not in LANGS and first:
+        if not texts and first:
             texts = inventory.sentences(first.alone(lang), COMPARED)["text"].tolist()
-        texts = list(dict.fromkeys(texts))
         lengths = [length(text, lang) for text in texts]
         parts.append(rows.table(texts, lang, [""] * len(texts)).assign(length=lengths))
     return pd.concat(parts, ignore_index=True)
@@ -66,16 +60,16 @@ def random_pairs(loaded: Loaded, lang: str, latent: str) -> tuple[float, ...]:
     return float(cosines.mean()), *map(float, np.quantile(cosines, (0.025, 0.975)))
 
 
-def nearest(loaded: Loaded, text: str, lang: str, latent: str, count: int | None = NEAREST) -> pd.DataFrame:
-    """Return the `count` sentences nearest to a text, or all, with their `cosine`; the text itself is left out. In the
-    semantic latent they are in any language, in the second latent in the language of the text."""
+def nearest(loaded: Loaded, text: str, lang: str, latent: str) -> pd.DataFrame:
+    """Return all sentences except the text itself, with their `cosine` to the text, the nearest first. In the semantic
+    latent they are in any language, in the second latent in the language of the text."""
     table, vectors = compared(loaded, lang, latent)
     if table.empty:
         return table.assign(cosine=[])
     similarities = loaded.similarity(embed(loaded, [text], lang, latent), vectors)[0]
     order = np.argsort(-similarities, kind="stable")
     near = table.assign(cosine=similarities).iloc[order]
-    return near[near["text"].str.casefold() != text.casefold()].iloc[:count]
+    return near[near["text"].str.casefold() != text.casefold()]
 
 
 def alike(text: str, lang: str, table: pd.DataFrame) -> pd.DataFrame:
@@ -85,33 +79,24 @@ def alike(text: str, lang: str, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def partner(loaded: Loaded, text: str, lang: str) -> tuple[str, str]:
-    """Return a sentence for exchanging latents, and its language; if possible, in the other French form of address."""
+    """Return a sentence for exchanging latents, and its language; if possible, in the other French form of address. If
+    not, the sentence nearest in the second latent that ends in another punctuation mark; "" if there is none."""
     if lang in ("en", "fr") and "fr" in loaded.langs:
         return FORMS[text.endswith("?")][PROPERTIES["address"].value(text, lang) == "vous"], "fr"
-    return fitting(loaded, text, lang), lang
-
-
-def fitting(loaded: Loaded, text: str, lang: str) -> str:
-    """Return the sentence nearest in the second latent that ends in another punctuation mark; "" if there is none."""
-    near = nearest(loaded, text, lang, loaded.second_latent, None)
-    return next(iter(near.loc[~alike(text, lang, near)["mark"], "text"]), "")
+    near = nearest(loaded, text, lang, loaded.second_latent)
+    return next(iter(near.loc[~alike(text, lang, near)["mark"], "text"]), ""), lang
 
 
 @st.cache_data(max_entries=256, show_spinner=False, hash_funcs=BY_DIGEST)
 def written(
-    loaded: Loaded,
-    meanings: Sequence[str],
-    styles: Sequence[str],
-    lang: str,
-    search: Search = DEFAULT_SEARCH,
-    meaning_lang: str = "",
+    loaded: Loaded, meanings: Sequence[str], styles: Sequence[str], lang: str, meaning_lang: str = ""
 ) -> pd.DataFrame:
     """Generate a sentence in `lang` from each of N meanings, in `meaning_lang`, and the style with the same index. The
     column `meaning` is the cosine between the semantic latents of the generated text and of the meaning; `style` is the
     cosine between the second latents of the generated text and of the style."""
     semantic = embed(loaded, meanings, meaning_lang or lang, SEMANTIC)
     second = embed(loaded, styles, lang, loaded.second_latent)
-    texts = write(loaded, semantic, second, lang, search)
+    texts = write(loaded, semantic, second, lang)
     similarity = loaded.similarity_pairwise
     meaning = similarity(embed(loaded, texts, lang, SEMANTIC), semantic)
     style = similarity(embed(loaded, texts, lang, loaded.second_latent), second)

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.core import controls, display, inventory, pairs, rows, state
-from app.core.address import BOUND, go_to, on_all_pages, write_on_arrival
+from app.core.address import BOUND, FIELDS, go_to, on_all_pages, write_on_arrival
 from app.core.display import square, verbatim
 from app.core.pairs import Pair
 from app.sentence import compute
@@ -22,6 +22,7 @@ from bgt_core.data.text import WORD, normalise, spans, without
 from bgt_core.evaluation.facts import Check, checks, differences
 
 MAX_CHARACTERS = 300  # maximum length in characters; training sentences of the shipped models are far shorter
+NEAREST = 5
 MEANING_YOURS, STYLE_YOURS = "Your meaning, in the style of {}", "The meaning of {}, in your style"
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # Unicode: text between these keeps its own writing direction
 MANY = 40  # sentences with more words and punctuation marks than this get no bar chart
@@ -57,11 +58,10 @@ def tells_more(loaded: state.Loaded) -> str:
     """Describe which properties probes predict better from which latent; "" if no results are stored for the model."""
     from app.core import results  # importing this module is slow, and not needed while the model loads
 
-    folder = Path(loaded.info["folder"]) if loaded.info else None
-    leads = results.leads(folder, loaded.second_latent) if folder else {}
-    if not folder or not leads:
+    leads = results.leads(Path(loaded.info["folder"]), loaded.second_latent) if loaded.info else {}
+    if not leads:
         return ""
-    accuracies, parts = results.accuracies(folder), []
+    accuracies, parts = results.accuracies(Path(loaded.info["folder"])), []
     for latent, other in ((loaded.second_latent, SEMANTIC), (SEMANTIC, loaded.second_latent)):
         if not (tasks := leads[latent]):
             parts.append(f"no property that was tested better from the {latent} latent")
@@ -86,8 +86,7 @@ def page(loaded: state.Loaded) -> None:
             for number, (pair, cosines) in enumerate(pairs.of_start_page(loaded)):
                 with st.container(gap="xsmall"):
                     st.html(pair_html(pair, cosines, loaded.latents))
-                    fields = ("sentence", "language", "other", "other_language")
-                    fill = dict(zip(fields, pair, strict=True))  # the button stored this before the page is drawn again
+                    fill = dict(zip(FIELDS, pair, strict=True))  # the button stored this before the page is drawn again
                     st.button(
                         "Try it", key=f"pair{number}", on_click=st.session_state.update, args=(fill,), type="tertiary"
                     )
@@ -143,7 +142,8 @@ def nearest(loaded: state.Loaded, text: str, lang: str) -> None:
     """Show the sentence's neighbours in each latent, side by side."""
     several = len(loaded.langs) > 1
     for side, latent in zip(st.columns(len(loaded.latents), gap="large"), loaded.latents, strict=True):
-        near = compute.nearest(loaded, text, lang, latent)
+        every = compute.nearest(loaded, text, lang, latent)
+        near = every.head(NEAREST)
         with side:
             title = f"Nearest in the {latent} latent"
             if near.empty:
@@ -151,7 +151,7 @@ def nearest(loaded: state.Loaded, text: str, lang: str) -> None:
                 st.caption("Start the app with `--data LANG=FILE`.")
                 continue
             within = ("In any language. " if latent == SEMANTIC else f"In {rows.language_name(lang)}. ") * several
-            st.html(head(title, within + in_common(loaded, text, lang, latent, near), latent))
+            st.html(head(title, within + in_common(text, lang, near, every), latent))
             st.html(neighbours(text, lang, near, latent, latent == SEMANTIC and several))
 
 
@@ -177,11 +177,10 @@ def links(loaded: state.Loaded, text: str, lang: str) -> None:
         st.caption(inventory.CREDIT)
 
 
-def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.DataFrame) -> str:
-    """Count the neighbours that share the text's closing mark, length and style, and compare with all sentences."""
-    tables = [near, compute.nearest(loaded, text, lang, latent, None)]
+def in_common(text: str, lang: str, *tables: pd.DataFrame) -> str:
+    """Count the sentences that share the text's closing mark, length and style: of the nearest, and of all."""
     counted = {"closing mark": [compute.alike(text, lang, table)["mark"] for table in tables]}
-    tables = [table[table["lang"] == lang] for table in tables]  # only the mark can be compared between languages
+    tables = tuple(table[table["lang"] == lang] for table in tables)  # only the mark can be compared between languages
     unit = "character" if primary(lang) in UNSPACED else "word"
     counted[f"length within a {unit}"] = [compute.alike(text, lang, table)["length"] for table in tables]
     for name, value in wording(text, lang).items():
@@ -197,11 +196,9 @@ def in_common(loaded: state.Loaded, text: str, lang: str, latent: str, near: pd.
 
 def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
     """Show the reconstruction: the text that is generated from the sentence's own two latents."""
-    place = st.empty()
-    for search in compute.SEARCHES:
-        (again,) = compute.written(loaded, [text], [text], lang, search).itertuples()
-        checked = checks(text, lang, again.text, lang)
-        place.html(output(again, loaded.second_latent, lang, checked))
+    (again,) = compute.written(loaded, [text], [text], lang).itertuples()
+    checked = checks(text, lang, again.text, lang)
+    st.html(output(again, loaded.second_latent, lang, checked))
     if changed := differences(checked):
         st.warning(
             f"This small model cannot reconstruct this sentence ({verbatim(changed)}). Expect the outputs below to be "
@@ -234,31 +231,25 @@ def swaps(writers: Sequence[state.Loaded], text: str, lang: str) -> None:
 
 def exchanged(loaded: state.Loaded, text: str, ways: Sequence[tuple[str, str, str, str]]) -> None:
     """Show the sentence that is generated for each of `ways`: (source, its language, style sentence, its language)."""
-    places = []
-    for side, (source, _, style, _) in zip(st.columns(2, gap="large"), ways, strict=True):
-        quoted = f"“{ISOLATE}{verbatim(style if source == text else source)}{END_ISOLATE}”"
-        side.markdown(f"**{MEANING_YOURS if source == text else STYLE_YOURS}**".format(quoted))
-        places.append(side.empty())
     # the two sentences are generated together if they have the same languages
     batches = [ways] if len({way[1::2] for way in ways}) == 1 else [[way] for way in ways]
-    for search in compute.SEARCHES:
-        best = []
-        for batch in batches:
-            sources, source_langs, styles, langs = zip(*batch, strict=True)
-            written = compute.written(loaded, list(sources), list(styles), langs[0], search, source_langs[0])
-            best += written.itertuples()
-        for place, (source, source_lang, style, into), row in zip(places, ways, best, strict=True):
-            checked = checks(source, source_lang, row.text, into)
-            taken = taken_over(row.text, into, style, source, source_lang)
-            place.html(output(row, loaded.second_latent, into, checked, taken))
+    best: list[Any] = []
+    for batch in batches:
+        sources, source_langs, styles, langs = zip(*batch, strict=True)
+        best += compute.written(loaded, list(sources), list(styles), langs[0], source_langs[0]).itertuples()
+    for side, (source, source_lang, style, into), row in zip(st.columns(2, gap="large"), ways, best, strict=True):
+        quoted = f"“{ISOLATE}{verbatim(style if source == text else source)}{END_ISOLATE}”"
+        side.markdown(f"**{MEANING_YOURS if source == text else STYLE_YOURS}**".format(quoted))
+        checked = checks(source, source_lang, row.text, into)
+        taken = taken_over(row.text, into, style, source, source_lang)
+        side.html(output(row, loaded.second_latent, into, checked, taken))
 
 
 def words(loaded: state.Loaded, text: str, lang: str) -> None:
     """Show how far each latent moves when a word of the sentence is left out."""
     count = len(spans(text, lang))
     if not 2 <= count <= MANY:
-        about = f"sentences with 2 to {MANY} words and marks; yours has {count}."
-        st.caption(f"Words are left out one at a time of {about}")
+        st.caption(f"Words are left out one at a time of sentences of 2 to {MANY} words and marks; yours has {count}.")
         return
     table, latents = compute.left_out(loaded, text, lang), list(loaded.latents)
     highest = max(1e-6, float(table[latents].to_numpy().max()))

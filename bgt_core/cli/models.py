@@ -1,9 +1,11 @@
 """`bgt info`, `bgt export` and `bgt app`: describe a model, convert it for other programs, or show it in the app."""
 
 import json
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import Annotated, Literal
 
 from typer import Argument, Option
@@ -115,6 +117,8 @@ def app(
         raise NotFound('The app needs Streamlit, which is not installed. Install it with: pip install "bgt[app]"')
     if port is not None and not 0 < port < 65_536:
         raise UsageError(f"{port}: expected a port from 1 to 65535.", parameter="port")
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch's threads sleep: polling is very slow on busy cores
+    Thread(target=lambda: [*map(__import__, ("pandas", "bgt_core.embedder"))]).start()  # slow, so at once
     from streamlit.web import cli
 
     served = [f"--server.port={port}"] if port else []

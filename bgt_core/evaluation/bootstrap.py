@@ -11,7 +11,6 @@ from statistics import NormalDist
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from scipy.special import ndtr, stdtr, stdtrit  # scipy.stats is slow to import
 
 CHUNK = 100  # number of resamples that are drawn together
 MAX_WEIGHTS = 2**20  # maximum number of weights (resamples x items) in memory at once
@@ -129,6 +128,8 @@ def two_sided_p(difference: np.ndarray, draws: np.ndarray) -> np.ndarray:
     ...), the differences in B resamples. A p-value that counts resamples could not be below 1 / B, which is too large
     for Holm's correction. If all resampled differences are equal, p is 1.
     """
+    from scipy.special import ndtr  # slow to import
+
     error = draws.std(0, ddof=1)
     sure = error > VARIANCE_EPS
     return np.where(sure, 2 * ndtr(-np.abs(difference) / np.where(sure, error, 1)), 1.0)
@@ -184,6 +185,8 @@ class ContrastEstimate(NamedTuple):
 
 def contrast(parts: Sequence[tuple[float, BootstrappedScore]], level: float) -> ContrastEstimate:
     """Estimate a weighted sum of scores, given (weight, score) pairs, with an interval of confidence `level`."""
+    from scipy.special import stdtr, stdtrit  # slow to import; scipy.stats is slower
+
     value = sum(weight * score.values.mean() for weight, score in parts)
     draws = np.sum([weight * score.draws.mean(0) for weight, score in parts], axis=0)  # (B,)
     pairs = draws.var(ddof=1)

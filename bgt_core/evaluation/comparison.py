@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import bdtr
 
 from bgt_core.contracts import SentenceEncoder
 from bgt_core.errors import UsageError, check_least
@@ -289,6 +288,8 @@ def sign_test(first: np.ndarray, second: np.ndarray) -> float:
 
     Unlike a test by resamples, this test works even if one system is always right and the other is always wrong.
     """
+    from scipy.special import bdtr  # slow to import
+
     wins, losses = int((first > second).sum()), int((first < second).sum())
     return min(1.0, 2 * float(bdtr(min(wins, losses), wins + losses, 0.5)))
 

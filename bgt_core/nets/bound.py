@@ -148,7 +148,7 @@ class TaggedDecoder(nn.Module):
     def __init__(self, decoder: TransformerDecoder, layer: OutputLayer, width: int):
         super().__init__()
         self.decoder, self.layer = decoder, layer
-        self.tag = nn.Parameter(torch.randn(width))
+        self.tag = nn.Parameter(nn.init.normal_(torch.empty(width)))
 
     def forward(self, role: Role, column: str, latent: Tensor, target: Tokens) -> SentencePrediction:
         """Predict the target sentences (B, T) from their latents (B, L), to which the language's vector is appended."""

@@ -72,7 +72,7 @@ def draw(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def meanings(rng: np.random.Generator, topics: np.ndarray, count: int) -> np.ndarray:
-    """Draw the vectors of meanings, (count, WIDTH): each is a random vector plus topic vectors."""
+    """Draw the vectors of meanings, which translations share, (count, WIDTH): a random vector plus topic vectors."""
     drawn = math.sqrt(OWN) * directions(rng, count)
     for share in rng.dirichlet(np.ones(TOPICS), count).astype(np.float32).T:
         ranks = (len(topics) ** rng.random(count)).astype(np.int64)  # topic frequencies fall as 1 / rank

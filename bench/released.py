@@ -154,7 +154,7 @@ class Released:
             part.train()
             part.zero_grad()
         if not off[0] <= DIFFERENT:
-            raise DataError(f"the losses of the released code and straight form must be equal (got {loss}, {expected})")
+            raise DataError(f"the released code and StraightBGT must have the same loss (got {loss}, {expected})")
         return f"the straight form at its positions: loss {off[0]:.0e}, gradient {off[1]:.0e} off, relative"
 
 

@@ -60,7 +60,7 @@ MICRO_ON_GPU = (25_000, 12_500, 6_000, 2_000)
 
 
 def rows(options: argparse.Namespace) -> Iterator[Measurement]:
-    """Compare our training step with the others, at each size and in both precisions. On a GPU, also compile layers."""
+    """Compare our training step with other implementations, at each size and precision; on a GPU, also compiled."""
     device = torch.device(options.device)
     if device.type == "cuda" and not torch.cuda.is_available():
         print("This machine has no GPU; nothing was measured.")

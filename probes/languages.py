@@ -31,7 +31,7 @@ ORDERS = math.factorial(8)  # maximum number of permutations in a test; for more
 RESAMPLES = 4_000  # number of bootstrap resamples of the languages for an interval
 FEWEST = 3  # minimum number of languages for a trend
 
-# The paper's claims that the mean gap of some tasks falls with a distance: (the tasks, the distance or "" for all).
+# The paper's claims that tasks' mean gap falls with a distance to English: (tasks, measure of distance; "" for all).
 CLAIMS = {
     "word content, subject and object number: the gap shrinks": (["word-content", "subj-num", "obj-num"], ""),
     "word content goes with the overlap of alphabets": (["word-content"], "letters"),

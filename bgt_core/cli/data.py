@@ -84,7 +84,7 @@ def prepare(
     out: OutOption,
     min_length: Annotated[int, Option(help="Minimum length of each sentence, in words.")] = 1,
     max_length: Annotated[int, Option(help="Maximum length of each sentence, in words.")] = 100,
-    max_ratio: Annotated[float, Option(help="Maximum ratio of a row's longest to shortest sentence, in length.")] = 9.0,
+    max_ratio: Annotated[float, Option(help="Maximum ratio of the lengths of a row's sentences.")] = 9.0,
     tokenizer: Annotated[
         Path | None, Option(help="A SentencePiece model; lengths are then counted in its tokens.")
     ] = None,

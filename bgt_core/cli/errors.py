@@ -38,7 +38,7 @@ def spelling(option: Any) -> str:
 def name_option(error: BgtError, command: Any) -> BgtError:
     """Replace the name of the parameter in an error by the name of the command's option or argument."""
     names = {option.name for option in command.params}
-    if error.parameter not in names and f"{error.parameter}s" in names:  # an error about "lang" is one about "langs"
+    if error.parameter not in names and f"{error.parameter}s" in names:  # "lang" stands for the option "langs"
         error.parameter += "s"
     for option in command.params:
         spelled = f"--{error.parameter.replace('_', '-')}" in option.opts

@@ -205,7 +205,7 @@ def matching(lang: str, known: Iterable[str]) -> str | None:
 
 
 def known_lang(lang: str, known: Collection[str], who: str, parameter: str = "lang") -> str:
-    """Return the code in `known` that means the same language as `lang`; `lang` itself if `known` is empty.
+    """Return the code in `known` for the same language as `lang`; `lang` itself if `known` is empty.
 
     `known` are the languages of an encoder, and `who` names the encoder in messages. Raises UsageError for an unknown
     language.

@@ -215,7 +215,7 @@ def _french(text: str) -> list[str]:
     elided = "qu'" if asks == "que" else spaced
     forms = [f"{elided}est-ce {_elided('que', statement)}{statement}"]
     plural = {"nous": "ons", "vous": "ez"}.get(subject, "")
-    if subject != "je" and verb.endswith(plural) and verb not in _NO_FRENCH_VERB:  # other new forms would be uncertain
+    if subject != "je" and verb.endswith(plural) and verb not in _NO_FRENCH_VERB:  # else the form is uncertain
         link = "-t-" if subject in ("il", "elle", "on") and verb[-1] in "aeéè" else "-"
         forms.append(f"{_elided('que', begin) if asks == 'que' else spaced}{begin}{link}{subject}{rest}")
     forms += [] if asks else [statement]

@@ -67,8 +67,7 @@ KINDS = {
 }
 FORMS = ", ".join(["PATH", "ORG/NAME", *(f"{name}:{kind.form}" for name, kind in KINDS.items())])
 FILES = {".npy": "vectors", ".npz": "vectors"}
-# Names of models that sentence-transformers publishes. Other names without a slash, and names with a file extension,
-# are paths.
+# Names of models that sentence-transformers publishes; other names without a slash, or with an extension, are paths.
 KNOWN = re.compile(
     r"(sentence-transformers/\w|(?=.*(MiniLM|mpnet|bert|distiluse|LaBSE|-t5-))\w)(?!.*\.[a-z]+$)[\w.-]*", re.IGNORECASE
 )
@@ -154,8 +153,7 @@ def open_encoder(
 
 
 def identity(encoder: SentenceEncoder) -> str:
-    """Return a fingerprint of the encoder. For our models, it does not depend on precision and device, which change
-    vectors very little."""
+    """Return a fingerprint of an encoder; for our models without precision and device, which change vectors little."""
     return getattr(encoder, "identity", encoder.fingerprint)
 
 

@@ -147,7 +147,7 @@ class WordMover(ExternalEncoder):
         return vectors
 
     def _compared(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Return the negative distance between row i of left and row i of right, both padded token ids."""
+        """Return the negative Word Mover's Distance of sentence i of left and of right, both padded token ids."""
         import ot
         from scipy.spatial.distance import cdist
 

@@ -50,7 +50,7 @@ def part(split: Split, vectors: np.ndarray, lang: str, latent: str) -> np.ndarra
 
 
 def open_encoder(name: str | Path, device: str = "auto", precision: str = "auto") -> ExternalEncoder:
-    """Open a split of an encoder's vectors, in a folder written by `bgt split`, and this encoder.
+    """Open a split, in a folder written by `bgt split`, and the encoder whose vectors it splits.
 
     Raises UsageError if this encoder is unknown because the split was fitted on stored vectors, DataError if the
     encoder has changed.

@@ -42,7 +42,7 @@ def repeated(words: Sequence[str], n: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Statistic:
-    """A measure of references and translations: both values, their difference, and correlations with a classifier.
+    """A measure of references and translations: both values, their difference, correlations with a classifier's score.
 
     Intervals of differences are 95% bootstrap intervals over pairs. The difference of two entropies has no interval,
     because an entropy grows with the amount of text. Intervals of correlations are computed as in Bonett & Wright

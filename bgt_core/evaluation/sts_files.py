@@ -134,7 +134,7 @@ def sts_files(root: Path, lang: str = "en") -> Iterator[StsFile]:
             left, right = stem.split("-")
             label = english_first([left, right])
             yield StsFile(f"sts17-{label}", "sts17", label, path, (left, right))
-        elif official := re.fullmatch(r"STS\.input\.(track\w+\.(..)-(..))\.txt", file):  # with a separate gold file
+        elif official := re.fullmatch(r"STS\.input\.(track\w+\.(..)-(..))\.txt", file):  # scores in a separate file
             _, left, right = official.groups()
             langs = (right, left) if official[1] in ENGLISH_FIRST else (left, right)
             label = english_first(langs)
@@ -193,7 +193,7 @@ def read_set(file: StsFile, without: Sequence[str] = ()) -> StsSet:
         if file.year == "stsb" and without:
             name += f" without {', '.join(without)}"
             names.append("year")
-            wanted.append(2 if path.name.startswith("sts-") else 3)  # year, as in "main-news/headlines/2016"
+            wanted.append(2 if path.name.startswith("sts-") else 3)  # has the year: "main-news/headlines/2016"
         for place, (score, left, right, *origin) in tsv_rows(path, names, wanted):
             header = place == 1 and score == "relatedness_score"
             if not header and not any(each.split("/")[-1].startswith(tuple(without)) for each in origin):

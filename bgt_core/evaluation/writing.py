@@ -79,8 +79,7 @@ class Writing:
 def writings(langs: Sequence[str], rows: int, style_of: str, styles: Mapping[str, np.ndarray]) -> list[Writing]:
     """Plan reconstructions and translations, and for each language in `styles`, recombinations.
 
-    `styles` contains the rows of the style sentences for each language. `style_of` is the text for these sentences in
-    tables.
+    `styles` has the row numbers of the style sentences, by language. `style_of` names these sentences in tables.
     """
     own = np.arange(rows)
     plan = [Writing(lang, lang, OWN, own) for lang in langs]

@@ -175,7 +175,7 @@ class PeepholeLSTM(nn.Module):
         """Compute the states with ONNX's LSTM operator: (B, T, K) -> (B, T, H). The loop over T in `states` can't be
         exported for a variable T."""
         batch, length, _ = x.shape
-        bias = torch.cat([self.inputs.bias, torch.zeros_like(self.inputs.bias)])  # ONNX wants a second bias
+        bias = torch.cat([self.inputs.bias, torch.zeros_like(self.inputs.bias)])  # zeros for the recurrence's bias
         weights = [weight[None] for weight in (self.inputs.weight, self.recurrence, bias)]
         peepholes = self.peepholes.reshape(1, -1)
         states = torch.onnx.ops.symbolic(

@@ -37,8 +37,7 @@ class KeyValues:
     used: int = 0  # number of tokens in `store`
 
     def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Append keys and values of n tokens, (B, heads, n, H/heads). Return all keys and values so far, which are
-        (B, heads, S, H/heads)."""
+        """Append keys and values of n tokens, (B, heads, n, H/heads). Return all S so far, (B, heads, S, H/heads)."""
         start, self.used = self.used, self.used + keys.shape[2]
         if self.used > self.store.shape[3]:  # double the size, so that a token is copied about once on average
             grown = keys.new_empty(2, *keys.shape[:2], 2 * self.used, keys.shape[3])
@@ -52,8 +51,7 @@ class KeyValues:
         self.store = self.store.index_select(1, rows)
 
 
-# cuDNN's attention is not in this list: it takes 16 ms (on an H100) to plan each new shape, and almost every batch has
-# a new shape.
+# cuDNN's attention is missing: it takes 16 ms (on an H100) to plan a new shape, and most batches have a new shape.
 GPU_ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 BLOCK_SCORES = 2**25  # maximum number of attention scores in memory at once
 

@@ -64,7 +64,7 @@ class Sum(Mapping[str, Part]):
         self.all = dict(parts)
         self.counting = {name: part for name, part in parts.items() if part.weight}
         if not self.counting:
-            raise UsageError("objective: there is nothing to minimise; set the weight of at least one part above 0")
+            raise UsageError("objective: there is nothing to minimise; set the weight of at least one loss above 0")
         owners: dict[str, str] = {}
         for name, part in self.counting.items():
             if part.weight < 0:

@@ -143,6 +143,7 @@ class AlteredMargin(Part):
 @dataclass(frozen=True)
 class Composition(Part):
     """A contrastive loss on those units of the semantic latent that are computed from word order (`Outputs.composed`).
+
     It is the loss of `Contrast`, computed on these units only, with more candidates t': the altered forms of the
     sentence s and of its translation. An altered form has the same words in another order, or a negation.
 

@@ -74,8 +74,8 @@ FEATURES: Mapping[str, Terms] = {**DISTANCES, "hadamard": hadamard_terms}
 def similarity(name: str, left: Gaussian, right: Gaussian) -> Tensor:
     """Return the similarity, (...), by the measure `name` of `DISTANCES`; UsageError for an unknown name.
 
-    For "cosine", it is the sum of the terms. For "jensen-shannon", it is the negative of the sum. For all other
-    measures, it is the negative of the square root of the sum.
+    For "cosine", it is the sum over latent units; for "jensen-shannon", the negative sum; for all other measures, the
+    negative square root of the sum.
     """
     total = terms_named(name, DISTANCES)(left, right).sum(-1)
     if name == "cosine":

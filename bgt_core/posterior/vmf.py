@@ -83,7 +83,8 @@ def sample_cosine(concentration: Tensor, size: int, generator: torch.Generator |
         d = 4 * a * b / (1 + b) - m1 * math.log(m1)
         uniform = torch.rand(3, ATTEMPTS, len(k), dtype=k.dtype, device=k.device, generator=generator)
         # `squared` is the sum of the squares of two coordinates of a point that is uniform on the unit sphere in `size`
-        # dimensions. `cosine` is one of the two coordinates, so (1 + cosine) / 2 has the Beta distribution.
+        # dimensions. `cosine` is one of the two coordinates, so (1 + cosine) / 2 has a Beta distribution with both
+        # parameters (size - 1) / 2.
         squared = -torch.expm1(torch.log1p(-uniform[0]) * (2 / (size - 2)))
         cosine = squared.sqrt() * torch.cos(2 * math.pi * uniform[1])
         t = 2 * a * b / (1 - (1 - b) * (1 + cosine) / 2)

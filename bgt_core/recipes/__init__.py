@@ -141,8 +141,8 @@ def known_recipe(name: str) -> None:
 def configure(name: str, overrides: Mapping[str, Any]) -> Recipe:
     """Return the recipe of that name with new settings.
 
-    A setting may be given by its full name ("train.learning_rate") or by the end of this name. For a second stage,
-    "base" is the recipe of the first stage's model. Raises UsageError for an unknown name or a value of the wrong type.
+    A setting may be given by its full name ("train.learning_rate") or by the end of this name. For a second training
+    stage, "base" is the recipe of the first stage. Raises UsageError for an unknown name or a value of the wrong type.
     """
     known_recipe(name)
     recipe = RECIPES[name]()

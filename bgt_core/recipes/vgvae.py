@@ -50,7 +50,7 @@ class VGVAEConfig:
     semantic_body: str = "average"  # the mean of token vectors; or "lstm", the mean of a BiLSTM's states
     syntactic_body: str = "average"
     decoder: str = "bag-of-words"  # "bag-of-words", "lstm" or "lstm-without-previous-word"
-    d_model: int = 50  # width of token vectors, and of the output of an encoder's body
+    d_model: int = 50  # width of token vectors, and of sentence vectors
     semantic_dim: int = 50
     syntactic_dim: int = 50  # units of the syntactic latent; 0 removes it
     hidden_dim: int = 100  # width of the decoder's states, and of the hidden layers of all perceptrons

@@ -120,7 +120,7 @@ def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | N
         known = known.union(*(each for each in langs if not known.isdisjoint(each)))
     if apart := [lang for each in langs for lang in each if lang not in known]:
         raise UsageError(
-            f"{apart[0]}: no rows connect it with {', '.join(langs[0])}, even through other languages; add such rows",
+            f"{apart[0]}: no rows translate it into {', '.join(langs[0])}, even through other languages; add such rows",
             parameter="langs",
         )
     if method not in FACTORED and len(known) < 2:

@@ -44,6 +44,7 @@ def loadings(
     whitened: dict[tuple[int, int], np.ndarray], languages: int, factors: int, start: np.ndarray | None = None
 ) -> np.ndarray:
     """Fit W_l W_m^T to the whitened cross-covariances (D, D) of languages l and m, given for (l, m) and for (m, l).
+
     Returns W, (C, D, K): for each of C languages, the covariance of its whitened vectors with the latent z, by
     descending correlation. If a pair of languages is missing, the fit starts from `start`, the W of a similar fit.
     """
@@ -222,7 +223,7 @@ def neural(
     """
     start = bgt(statistics, held_out, factors=factors)
     train, valid = tensors(rows), tensors(held_out)
-    # the root mean square length of vectors, rounded to three digits, so that it is exactly 1 for vectors of length 1
+    # scale: the root mean square length of vectors, rounded to three digits, so that it is 1 for vectors of length 1
     squares = [np.trace(statistics.covariances[lang]) + np.square(of).sum() for lang, of in statistics.means.items()]
     scale = float(f"{np.sqrt(np.mean(squares)):.3g}")
     with torch.random.fork_rng(devices=[]), usual_defaults():

@@ -55,7 +55,7 @@ class Map:
         }  # fmt: skip
         for name, array in self.arrays().items():
             if array.shape != expected[name] or not np.isfinite(array).all():
-                raise ValueError(f"{name} {array.shape}: expected {expected[name]}, and finite numbers")
+                raise ValueError(f"{name} {array.shape}: expected the shape {expected[name]} and finite numbers")
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +160,7 @@ class StoredSplit:
     split: Split
     encoder: str
     fingerprint: str
-    sha256: str = ""  # hash of the file of weights; "" unless the split was loaded
+    sha256: str = ""  # hash of split.safetensors; "" unless the split was loaded
 
 
 def save(folder: Path, stored: StoredSplit) -> None:

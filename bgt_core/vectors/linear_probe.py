@@ -256,7 +256,7 @@ def held_out_hits(vectors: np.ndarray, labels: np.ndarray, folds: np.ndarray) ->
             hits[test] = np.isin(labels[test], known)
             continue
         probe = LinearProbe(STRENGTHS if chooses else STRENGTHS[:1])
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # an approximate fit is enough
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # approximate fits are good enough
             probe.fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
         hits[test] = probe.predict(vectors[test]) == labels[test]
     return hits

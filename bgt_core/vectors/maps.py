@@ -51,7 +51,7 @@ class Directions:
     read: tuple[float, ...]  # correlation of each factor with its linear prediction on held-out sentences
 
     def move(self, vectors: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """Move vectors (N, D) by steps (N, K) in units of the factors: (N, D) float32."""
+        """Change factors of sentences: move vectors (N, D) by steps (N, K), in units of the factors; (N, D) float32."""
         return (vectors + steps @ self.patterns).astype(np.float32)
 
 
@@ -62,7 +62,7 @@ def directions(vectors: np.ndarray, factors: np.ndarray, names: tuple[str, ...])
     factor is constant.
     """
     if len(vectors) < MIN_SENTENCES:
-        raise DataError(f"{len(vectors)} sentences; directions need {MIN_SENTENCES} or more.")
+        raise DataError(f"{len(vectors)} sentences; to fit directions, give {MIN_SENTENCES} or more.")
     factors = np.asarray(factors, dtype=float)
     if len(flat := np.flatnonzero(np.ptp(factors, axis=0) == 0)):
         raise DataError(f"Every sentence has the same '{names[flat[0]]}'; expected sentences that differ in it.")

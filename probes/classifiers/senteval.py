@@ -166,7 +166,7 @@ class Stack:
     def train(self, vectors: Tensor, labels: np.ndarray, order: np.ndarray, batch_size: int) -> None:
         """Train all networks for one pass over vectors (N, D) and class indices (N,), in the order of rows `order`."""
         whole = len(order) - len(order) % batch_size
-        for batches in (order[:whole].reshape(-1, batch_size), order[whole:].reshape(1, -1)):  # the last may be smaller
+        for batches in (order[:whole].reshape(-1, batch_size), order[whole:].reshape(1, -1)):  # the last is smaller
             if batches.size:
                 batch = torch.zeros(batches.shape[1], self.values[0].shape[2])
                 items = batch[:, : vectors.shape[1]]

@@ -60,7 +60,7 @@ class Runs:
         seeds, items = len(scores), noise.mean(1).var(ddof=1)
         if seeds == 1:
             return math.sqrt(items), math.inf
-        between, own = scores.var(ddof=1) / seeds, noise.var(1, ddof=1).mean() / seeds  # own: noise of unshared items
+        between, own = scores.var(ddof=1) / seeds, noise.var(1, ddof=1).mean() / seeds  # own: noise of items not shared
         variance = max(0.0, items - own) + max(between, own)
         spread = max(between, own / 2)
         return math.sqrt(variance), (seeds - 1) * variance / spread if spread else math.inf

@@ -94,7 +94,7 @@ OTHER_WIDTH = {"data": [(["en", "fr"], [np.eye(ROWS, 5), np.eye(ROWS, 5)])]}
         ({"factors": 2, "method": "shift"}, "only the methods bgt and neural have factors"),
         ({"factors": 7}, "factors 7: expected at most 6, the width of the vectors"),
         (ONE_LANGUAGE, "leace compares languages; give two or more"),
-        (APART, "langs de: no rows connect it with en, fr, even through other languages"),
+        (APART, "langs de: no rows translate it into en, fr, even through other languages"),
         (REPEATED, "has 5 different rows in en; for vectors of 6 units, bgt needs at least 14"),
         (FEW_GERMAN, "has 60 different rows in de; for vectors of 40 units, bgt needs at least 89"),
         (vectors_of(lambda rows: np.eye(rows, 5_000)), "of 5,000 units: at most 4,096"),

@@ -46,7 +46,7 @@ def test_directions_of_correlated_factors_are_found_and_move_vectors() -> None:
 
 def test_directions_need_50_sentences_and_factors_that_vary() -> None:
     vectors = np.random.default_rng(2).normal(size=(60, 4))
-    with pytest.raises(BgtError, match="10 sentences; directions need 50"):
+    with pytest.raises(BgtError, match="10 sentences; to fit directions, give 50"):
         directions(vectors[:10], vectors[:10, :1], ("one",))
     with pytest.raises(BgtError, match="same 'two'"):
         directions(vectors, np.column_stack([vectors[:, 0], np.ones(60)]), ("one", "two"))

@@ -117,7 +117,7 @@ class Fidelity(Task[HeldOut]):
         corpus: dict[FidelityKey, dict[str, OfWeights]] = {}
         right: dict[FidelityKey, dict[str, np.ndarray]] = {}
         rng = np.random.default_rng(seed)
-        other = {lang: (np.arange(rows) + rng.integers(1, rows, rows)) % rows for lang in langs}  # never its own row
+        other = {lang: (np.arange(rows) + rng.integers(1, rows, rows)) % rows for lang in langs}  # a random other row
         styled = any(LANGUAGE in each.latents for each in models.values())
         for writing in writings(langs, rows, RANDOM, other if styled else {}):
             source, lang = writing.source_lang, writing.lang

@@ -136,7 +136,7 @@ def hits_of(
 def in_pool(
     queries: EmbeddedSentences, answers: EmbeddedSentences, similarity: Similarity = cosine_similarity
 ) -> np.ndarray:
-    """Search translations in the sentences of both languages, without the query itself; return 1 where found, (N,)."""
+    """Search translations in the sentences of both languages, without the query itself; return 1 if found, (N,)."""
     shares = np.empty(len(queries.of_line))
     for start in range(0, len(shares), BLOCK):
         lines = slice(start, start + BLOCK)

@@ -36,8 +36,7 @@ class Maps(anywidget.AnyWidget):
 
     @property
     def selection(self) -> pd.DataFrame:
-        """The selected rows: language, sentence, translation, word count, closing punctuation mark, and your
-        columns."""
+        """The selected rows: language, sentence, translation, word count, closing punctuation and your columns."""
         own = {name: name.removeprefix(OWN_COLUMN) for name in self.table if name.startswith(OWN_COLUMN)}
         chosen = self.table[unpacked(self.picked.get("rows", ""), len(self.table))]
         return chosen[["lang", "text", "translation", "words", "mark", *own]].rename(columns=own)

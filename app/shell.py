@@ -1,7 +1,7 @@
 """The frame of the app: the list of pages, and everything around a page. A page is a folder whose `page.py` has a
 function `page(loaded)`; it is imported when the user opens it, because imports are slow. The frame opens the model, and
-draws the heading, the page or the reason why the model does not fit it, an error where the page stopped,
-`help/FOLDER.md`, and a link to the view. To add a page, add a folder and a line in `PAGES`."""
+draws the heading, the page (or why it does not suit the model), an error if the page raises one, the help text
+`help/FOLDER.md`, and a link to this view. To add a page, add a folder and a line in `PAGES`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

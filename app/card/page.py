@@ -28,7 +28,7 @@ ADDRESSES = {  # URLs of the papers, by their keys in `papers.bib`
 PAPERS = {  # papers by recipe; all other recipes belong to the BGT paper
     "vgvae": "chen2019multitask", **dict.fromkeys(("avg", "gran", "translator"), "wieting2017backtranslated"),
 }  # fmt: skip
-ENDS = ("low", "high")  # a card's columns for both ends of the confidence interval of "score"
+ENDS = ("low", "high")  # names of the values in a card that bound the confidence interval of its value "score"
 ONE_DIGIT = re.compile(r"%|x 100|chrF|BLEU")  # units whose numbers are rounded to one decimal
 TITLES = {
     "data": "Training data", "protocol": "How it was measured", "fidelity": "Fidelity of generated text",
@@ -36,7 +36,7 @@ TITLES = {
     "command": "Trained with", "training": "Training took",
 }  # fmt: skip
 PARTS = {"vectors": "the vectors", "shared": "the semantic latent", "private": "the language latent"}
-SPLIT_SCORES = {  # score of a split -> its title
+SPLIT_SCORES = {  # name of a measure of split encoders -> title in the table
     "found": "Translation found, %", "pool": "of all languages, %", "language_told": "Language told, %",
 }  # fmt: skip
 WRITING, TRAINING, DATA = "Generated text", "Training", "Data"
@@ -46,7 +46,7 @@ TABS = {  # the fields of the model card that each tab shows
     DATA: ("data", "licence", "limits"),
 }
 FACT = 160  # width in pixels of the box that shows one number
-WIDE = 4  # a table with more scores becomes several tables, which fit the width of the page
+WIDE = 4  # maximum number of columns with scores; more are shown in further tables, to fit the page
 LONG = 12  # a table with more rows than this scrolls
 HELP_OF = {
     "Updates": "The updates of its last training, which may have started from another model.",
@@ -111,7 +111,7 @@ def stored(loaded: state.Loaded) -> None:
     st.subheader("Settings")
     given = {"recipe": info["recipe"], **info["arguments"]}
     shown = {name: inventory.public(readable(value)) for name, value in given.items()}
-    explained = (HERE / "settings.tsv").read_text("utf-8").splitlines()  # last part of a setting's name, its meaning
+    explained = (HERE / "settings.tsv").read_text("utf-8").splitlines()  # columns: end of a setting's name; meaning
     known = dict(line.split("\t") for line in explained)
     lines = [
         (name, value, next((known[end] for end in known if name.endswith(end)), "")) for name, value in shown.items()
@@ -126,7 +126,7 @@ def stored(loaded: state.Loaded) -> None:
 
 
 def outside(loaded: state.Loaded) -> None:
-    """Show the known properties of an encoder from another library or of a split, which have no card."""
+    """Show what is known about a model without a card: an encoder from another library, or a split encoder."""
     about = getattr(loaded.reader, "about", {})
     widths = {latent: loaded.embed([], lang=loaded.langs[0], latent=latent).shape[1] for latent in loaded.latents}
     known = {f"Units of the {latent} latent": f"{width:,}" for latent, width in widths.items()}
@@ -145,7 +145,7 @@ def outside(loaded: state.Loaded) -> None:
 
 
 def records(card: Mapping[str, object]) -> None:
-    """Show one field of the model card: a list of records (data sets, licences) as a table, any other value as text."""
+    """Show the fields of the model card: a list of dicts, such as the data sets, as a table; other values as text."""
     for name, value in card.items():
         title = TITLES.get(name, name.capitalize())
         st.subheader(verbatim(title))
@@ -153,7 +153,7 @@ def records(card: Mapping[str, object]) -> None:
             st.text(readable(value))
             continue
         rows_of = pd.DataFrame(value, dtype=object).map(lambda cell: "" if cell != cell else readable(cell))
-        rows_of = rows_of.rename(  # units and acronyms keep their case
+        rows_of = rows_of.rename(  # capitalise titles that begin with a lower-case word, but not acronyms such as BLEU
             columns=lambda title: title[:1].upper() + title[1:] if title.split(" ")[0].islower() else title
         )
         measured = [name for name, column in rows_of.items() if column.str.contains("[", regex=False).any()]
@@ -175,7 +175,7 @@ def scores(loaded: state.Loaded) -> None:
 
 
 def training(loaded: state.Loaded) -> None:
-    """Show the metrics of the last evaluation on held-out pairs. The export has those of all evaluations."""
+    """Show the metrics of the last evaluation on held-out pairs. The page's export has all evaluations."""
     reports = [row for row in loaded.log if row.get("kind") == "valid"]
     # columns such as "en2", the second text in a language, are only in the export
     held_out = {name: value for name, value in reports[-1].items() if not name[-1].isdigit()} if reports else None
@@ -240,7 +240,7 @@ def cell(measure: str, value: object, ends: tuple[float, float] | None) -> str:
 
 
 def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return each score's confidence interval in percent, by (measure, column), if the card has all numbers for it."""
+    """Return each score's confidence interval in percent, by (row, column) of the table of scores, if known."""
     ends = {}
     how = next((str(row["how"]) for row in card.get("protocol", []) if row["score"] == "Retrieval"), "")
     among = re.search(r"among ([\d,]+) translations", how)

@@ -38,8 +38,8 @@ def on_all_pages() -> Iterator[None]:
 
 
 def write_on_arrival(texts: Mapping[str, str], usual: Mapping[str, str]) -> None:
-    """Write the values of widgets that several pages share into the URL of a page that was just opened, because the URL
-    of a new page has no parameters. Values that equal the default in `usual` are left out."""
+    """Write `texts`, the values of widgets that several pages share, into the URL of a page that was just opened, whose
+    URL has no parameters. `texts` and `usual`, the default values, have the widgets' keys. Defaults are left out."""
     context = get_script_run_ctx()
     if context and st.session_state.get("arrived") and not context.fragment_ids_this_run:
         with context.session_state.query_params() as parameters:
@@ -86,8 +86,8 @@ declare_component("plotly_js", path=str(Path(plotly.__file__).parent / "package_
 
 def mounted(name: str, *parts: str, folder: Path = JS) -> ComponentRenderer:
     """Mount the JavaScript component in `NAME.js` of a folder, with the styles in `NAME.css` if that file exists.
-    `parts` names other JavaScript files in the folder, whose functions the component calls. All files may call
-    `withPlotly(callback)`."""
+    `parts` names other JavaScript files in the folder, whose functions the component calls. All may call
+    `withPlotly(callback)`, which calls back when plotly's script is loaded."""
     css = folder / f"{name}.css"
     files = [JS / "plotly.js", *(folder / f"{part}.js" for part in (*parts, name))]
     return st.components.v2.component(
@@ -129,7 +129,7 @@ def linked_rows() -> str:
 
 
 def as_ranges(ids: Sequence[str]) -> str:
-    """Write row ids as ranges. Each id is a prefix and a number: en3, en4, en7, fr2 -> "en3-4.7~fr2"."""
+    """Write row ids, each a prefix and a number, as ranges: en3, en4, en7 and fr2 become "en3-4.7~fr2"."""
     numbers: dict[str, list[int]] = {}
     for name in ids:
         prefix = name.rstrip(string.digits)

@@ -15,7 +15,7 @@ from app.core.inventory import ParallelText
 
 COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]  # the numbers of rows that the user can choose from
 SIDE_BY_SIDE = 4  # maximum number of languages that are shown side by side
-CHARACTER, MARGINS = 6.6, 16  # in pixels: width of a character in a column's title, and width of both margins
+CHARACTER, MARGINS = 6.6, 16  # in pixels: width of a character in a column's title, and of the two margins together
 LINE, MOST_LINES = 21, 12  # height of a line in pixels; maximum number of lines in a table's cell
 EXAMPLE = "You are late."  # the sentence that is shown until the user types another
 T = TypeVar("T")
@@ -42,8 +42,8 @@ def choose_text(langs: Sequence[str]) -> ParallelText | None:
 
 
 def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: Sequence[str]) -> list[str]:
-    """Let the user choose models. The choice is reset to `usual` when other models are chosen in the sidebar, or when
-    one of these models gets its first result."""
+    """Let the user choose the models whose results of probes are shown. The choice is reset to `usual` when `usual`
+    changes, or when another model is chosen in the sidebar."""
     key, models = "only_model", sorted(table["model"].unique(), key=lambda model: (model != loaded.title, model))
     changed = st.session_state.get(f"{key}_of") not in (None, (loaded.title, usual))
     if changed or not {key} & {*st.session_state, *st.query_params}:
@@ -71,8 +71,8 @@ def language(title: str, langs: Sequence[str], key: str, default: str | None = N
 def sentence(
     loaded: state.Loaded, title: str, keys: tuple[str, str], usual: str, hint: Callable[[str], str], example: str = ""
 ) -> tuple[str, str]:
-    """Ask for a sentence and its language in two widgets with these `keys`, which are the same on all pages. While the
-    field is empty, return the sentence `hint(language)`. The default language is `usual`."""
+    """Ask for a sentence and its language in two widgets with these `keys`. Both keep their values on all pages. While
+    the field is empty, return the sentence `hint(language)`. `usual` is the language selected at first."""
     key, lang_key = keys
     changed = st.session_state.get(f"usual {key}") != (title, usual) and not st.session_state.get(key)
     if (changed and lang_key not in st.query_params) or st.session_state.get(lang_key) not in loaded.langs:
@@ -96,8 +96,8 @@ def count(title: str, options: Sequence[int], key: str, first: int = 0, width: i
 
 
 def warn(loaded: state.Loaded, texts: Sequence[str], lang: str, title: str = "", key: str = "") -> None:
-    """Warn about texts in `lang` that the model can't read well. If most texts are in another language, show a button
-    that sets the language control with this `key` to that language."""
+    """Warn if `texts` are not in `lang`, or have characters that the model can't read. If most texts are in another
+    language, show a button that sets the language control with this `key` to that language."""
     if warning := state.warning(loaded, texts, lang):
         st.warning(f"{title}: {warning}" if title else warning, icon=":material/translate:")
     if key and (other := rows.other_language(texts, lang)) in loaded.langs:

@@ -18,8 +18,8 @@ from bgt_core.errors import BgtError
 HELP = Path(__file__).parents[1] / "help"
 MARKS = re.compile(r"[\\`*_\[\]{}<>&$~|!]|:(?=[A-Za-z])")  # characters with a special meaning in Markdown or Streamlit
 ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)|@", re.IGNORECASE)  # parts of addresses that Streamlit turns into links
-BLOCK = re.compile(r"(#{1,6}|[-+]|\d{1,9}[.)])(\s|$)|-{3,}$")  # Markdown's marks for headings, lists and rules
-JOINER = "\N{WORD JOINER}"  # an invisible character that separates nothing
+BLOCK = re.compile(r"(#{1,6}|[-+]|\d{1,9}[.)])(\s|$)|-{3,}$")  # what begins a heading or a list item, or is a line
+JOINER = "\N{WORD JOINER}"  # an invisible character of width 0, at which no line breaks
 
 
 def verbatim(text: object, *, addresses: bool = False) -> str:
@@ -80,8 +80,8 @@ def help_of(name: str, second: str = "", writes: bool = True) -> None:
 # themes. A colour means the same in the light and the dark theme, so that users can describe a figure by its colours.
 _OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 PALETTE = {"light": _OKABE_ITO, "dark": _OKABE_ITO}
-# Each latent and language has one colour in all figures; languages also have their own symbols. A search found the
-# colours that differ most for colour-blind readers and have a contrast of at least 3:1 on both backgrounds.
+# Each latent and language has one colour in all figures; languages also have their own symbols. The colours differ as
+# much as possible for colour-blind readers, and have a contrast of at least 3:1 with the background of their theme.
 LATENTS = {
     "light": {SEMANTIC: "#0072b2", LANGUAGE: "#d55e00", SYNTACTIC: "#d55e00"},
     "dark": {SEMANTIC: "#56b4e9", LANGUAGE: "#ff7f33", SYNTACTIC: "#ff7f33"},
@@ -94,12 +94,13 @@ LANGUAGES = {
 }  # fmt: skip
 AMOUNTS = {
     "light": "viridis",
-    "dark": ("#39568c", "#287d8e", "#20a386", "#55c667", "#b8de29", "#fde725"),  # viridis without its darkest colours
+    "dark": ("#39568c", "#287d8e", "#20a386", "#55c667", "#b8de29", "#fde725"),  # viridis; its darkest part is left out
 }
 PAGE = {"light": "#ffffff", "dark": "#171614"}  # theme -> background colour of the page, as in `.streamlit/config.toml`
 REST = "#999999"
 INK = {"light": "#31333f", "dark": "#fafafa"}  # colour of titles; Streamlit's own greys are too pale to read
-SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # colour of less important text and marks in each theme.
+SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # theme -> colour of less important text and symbols
+
 # Plotly symbols, one per language: SYMBOLS for the sentences of a text, STARS for the user's own sentences.
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "pentagon", "hourglass")
 STARS = ("star", "star-diamond", "star-square", "star-triangle-up", "asterisk", "hexagram", "hash")
@@ -120,12 +121,12 @@ def cycled(values: Sequence[str], index: int) -> str:
 
 
 def latent_colour(latent: str, theme: str) -> str:
-    """Return the colour of a latent in figures; baselines are grey."""
+    """Return the colour of a latent in figures; grey for any other name, such as that of a baseline."""
     return LATENTS[theme].get(latent, REST)
 
 
 def lang_colour(lang: str, theme: str) -> str:
-    """Return the colour of a language, the same in all figures. Languages outside `LANGUAGES` use the palette."""
+    """Return the colour of a language, the same in all figures: from `LANGUAGES`, or else from `PALETTE`."""
     return LANGUAGES[theme].get(lang) or cycled(PALETTE[theme], lang_place(lang))
 
 
@@ -171,8 +172,8 @@ def finish(figure: go.Figure, title: str, height: int, theme: str) -> go.Figure:
         font={"size": PIXELS["small"], "color": INK[theme]},
         showlegend=True,
         hoverlabel=hover_label(theme),
-        dragmode=False,  # so that a swipe scrolls the page
-        # below the axis title, which may take several lines in a narrow window
+        # A swipe scrolls the page. The legend is below the axis title, which takes several lines in a narrow window.
+        dragmode=False,
         legend={"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom"},
     )
     figure.update_layout(legend={"title": None, "font_color": INK[theme]})

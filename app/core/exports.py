@@ -19,13 +19,14 @@ from app.core.address import in_link, link, mounted
 from app.core.display import INK, PIXELS, SOFT, plain, verbatim
 from bgt_core.tables import Table, latex_text
 
-WIDTHS_MM = (180, 85)  # widths of a figure for print: two columns of a journal or the text of an A4 page; one column
+WIDTHS_MM = (180, 85)  # widths of a printed figure: the text of an A4 page (or two journal columns); one journal column
 DOTS_PER_INCH = 300
-INCH = 25.4, 96  # an inch in millimetres, and in the browser's pixels
-MAX_VECTORS = 20_000  # maximum number of points in a vector drawing; most programs can't open larger SVG files.
-# Every system has one of these fonts, most of which have the widths of Arial: text that fits here also fits elsewhere.
+INCH = 25.4, 96  # number of millimetres, and of the browser's pixels, in an inch
+MAX_VECTORS = 20_000  # maximum number of points in a vector drawing; most programs can't open larger SVG files
+
+# Every system has one of these fonts. Most have letters as wide as Arial's, so that text fits alike on all systems.
 FONTS = "Arial, Liberation Sans, Helvetica, DejaVu Sans, sans-serif"
-CAPTION = {"size": 11, "line": 15, "letters": 100}  # sizes in pixels; how many letters of the widest font fit on a line
+CAPTION = {"size": 11, "line": 15, "letters": 100}  # font size and line height in pixels; letters per line, widest font
 CAPTIONED, NAMED, COLOURED = "Caption", "Names of groups", "Colours"  # parts of an export that the user can omit
 GREYS = 40, 190  # brightness (0 to 255) of the darkest and lightest grey in a figure without colours
 FORMULA = ("=", "+", "-", "@", "\t")  # spreadsheets evaluate cells that start with one of these as formulas
@@ -36,7 +37,7 @@ _figure = mounted("figure")
 
 
 def chart(name: str, draw: Callable[..., go.Figure], alt: str, **settings: Any) -> Any:
-    """Show a figure in the browser's theme. Plotly's toolbar, with the lasso, is only shown if `on_select` is set."""
+    """Show a figure in the browser's theme. Plotly's toolbar is only shown if `on_select` is given."""
     figure = draw(theme=display.current_theme())
     config: dict[str, Any] = {
         "displayModeBar": "on_select" in settings,  # on a phone, the toolbar would always cover the points
@@ -61,9 +62,9 @@ def offer(
     page: Callable[[], str] | None = None,
 ) -> None:
     """Show a button that opens the list of downloads. A file is made only when the user downloads it. `latex` is the
-    table as readers should see it. `figure(theme="light")` draws the figure; `caption` is written below the figure's
-    title. `vectors` returns the vectors (N, D) of the table's rows in each latent. `page` returns the current view as
-    HTML; then PNG and SVG show the maps as they are on the screen."""
+    table with the columns and numbers for a LaTeX file. `figure(theme="light")` draws the figure; `caption` is written
+    below its title. `vectors` returns the vectors (N, D) of the table's rows in each latent. `page`, for the page
+    "Maps", returns the maps as HTML; then the PNG and SVG files show the maps as they are on the screen."""
     with st.popover(title, icon=":material/download:"):
         if table is not None:
             st.markdown("**Rows**")
@@ -82,8 +83,8 @@ def offer(
         st.caption(verbatim(in_link()))
 
 
-# `drawings` is not a Streamlit fragment: on the maps and pairs, a rerun that overtakes another one would remove the
-# fragment's container, but not the elements in it.
+# `drawings` is not a Streamlit fragment: on the pages "Maps" and "Pairs", a rerun of the script that starts before the
+# previous rerun ends would remove the fragment's container, but not the elements in it.
 def drawings(name: str, figure: Callable[..., go.Figure], caption: str, page: Callable[[], str] | None) -> None:
     """Offer the figure for print (PNG, SVG), screens (HTML) and notebooks (JSON). The browser draws PNG and SVG."""
     st.markdown("**Figure**")
@@ -105,10 +106,10 @@ def drawings(name: str, figure: Callable[..., go.Figure], caption: str, page: Ca
         drawing = {"name": name, "kind": "png" if png else "svg", "dots": DOTS_PER_INCH, "id": uuid4().hex}
         if page:
             drawing |= {"width": width, "named": NAMED in parts, "grey": COLOURED not in parts}
-            drawing["caption"] = textwrap.fill(caption * (CAPTIONED in parts), round(0.82 * width))  # letters in a line
+            drawing["caption"] = textwrap.fill(caption * (CAPTIONED in parts), round(0.82 * width))
         else:
             drawing["figure"] = paper().to_json()
-        _figure(data=drawing, key=f"figure_{name}")  # a new id makes the browser draw and save the figure
+        _figure(data=drawing, key=f"figure_{name}")  # the browser saves a figure whenever it gets a new "id"
     st.caption(
         f"PNG: {DOTS_PER_INCH} dpi. SVG: a vector drawing, if the figure has up to {MAX_VECTORS:,} points. "
         f"{'HTML: the maps as one file that works without the app. ' * bool(page)}In a notebook, this code "
@@ -133,7 +134,7 @@ def as_csv(table: pd.DataFrame) -> bytes:
 
 
 def as_vectors(table: pd.DataFrame, vectors: Mapping[str, np.ndarray]) -> bytes:
-    """Encode rows as Parquet: id, text, language, and the float32 vector in each latent, given as arrays (N, D)."""
+    """Encode the N rows of a table as Parquet: id, text, language, and the float32 vector (D,) in each latent."""
     columns: dict[str, Any] = {name: pa.array(table[name]) for name in ("id", "text", "lang") if name in table}
     for latent, rows in vectors.items():
         flat = np.ascontiguousarray(rows, np.float32)  # (N, D)
@@ -150,7 +151,7 @@ def as_latex(table: pd.DataFrame) -> str:
 
 
 def publication(figure: go.Figure, caption: str = "", width_mm: float = WIDTHS_MM[0], grey: bool = False) -> go.Figure:
-    """Copy a figure in the light theme for print, with a caption. With few points, it becomes a vector drawing."""
+    """Copy a figure in the light theme for print, with a caption. Up to `MAX_VECTORS` points become SVG elements."""
     drawing: dict[str, Any] = figure.to_dict()
     points = sum(len(trace["x"]) for trace in figure.data if trace.type == "scattergl")
     for trace in drawing["data"]:
@@ -162,7 +163,7 @@ def publication(figure: go.Figure, caption: str = "", width_mm: float = WIDTHS_M
     lines = [plain(line) for line in textwrap.wrap(caption, letters)]  # a caption may contain file names with HTML tags
     heading = f'<span style="font-size:{PIXELS["title"]}px;color:{INK["light"]}"><b>{title}</b></span>'
     above = CAPTION["line"] * (len(lines) + (2 if title else 1))
-    between = paper.layout.margin.t if title is None and paper.layout.margin.t else 12  # space for the titles of panels
+    between = paper.layout.margin.t if title is None and paper.layout.margin.t else 12  # for titles of panels
     paper.update_layout(
         template="plotly_white",
         width=round(width_mm / INCH[0] * INCH[1]),

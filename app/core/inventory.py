@@ -44,7 +44,8 @@ class ParallelText:
     langs: tuple[str, ...]  # the languages whose sentences are shown
     file: Path | None  # TSV (perhaps compressed) or Parquet, one column per language; None for built-in sentences
     credit: str = ""  # the source of the sentences in Markdown, shown below them
-    columns: tuple[str, ...] = ()  # languages of the file's columns, if they differ from `langs`.
+    columns: tuple[str, ...] = ()  # languages of the file's columns, if they differ from `langs`
+
     # The table of an uploaded file; None for other texts. Its columns "0", "1", ... contain the sentences in the
     # languages `columns`; "gold" and "own:NAME" may follow. Pairs in one language have two columns with it.
     table: pd.DataFrame = field(default=None, compare=False, repr=False)
@@ -52,7 +53,7 @@ class ParallelText:
 
     @property
     def sides(self) -> list[str]:
-        """The names of the table's columns whose language is in `langs`."""
+        """The names ("0", "1", ...) of the columns with sentences in the languages `langs`."""
         return [str(at) for at, lang in enumerate(self.columns or self.langs) if lang in self.langs]
 
     @property
@@ -134,7 +135,7 @@ def is_model(folder: Path) -> bool:
 
 
 def short_names(specs: Sequence[str], taken: Collection[str] = ()) -> dict[str, str]:
-    """Return a dict from short names to the models' specs, in the order of the specs."""
+    """Return short name -> spec (the model's name for `open_encoder`) of models, in the order of `specs`."""
     names = told_apart([short_name(spec) for spec in specs], [pathname(spec) for spec in specs], taken)
     return dict(zip(names, specs, strict=True))
 
@@ -203,7 +204,8 @@ PARAMETER = "own"  # the URL parameter with the key of the user's stored texts
 KEY_BYTES = 16  # number of random bytes, so that nobody can guess another user's key
 MAX_KEPT = 1_000  # maximum number of `OwnTexts` in memory, over all sessions
 MAX_BYTES = 300_000_000  # maximum size of all `OwnTexts` in memory, in bytes
-MODEL_BYTES = 10_000_000  # assumed size of an encoder, in bytes.
+MODEL_BYTES = 10_000_000  # assumed size of an encoder, in bytes
+
 # Streamlit's caches are not used here: users can clear them, and these texts cannot be computed again.
 _kept: OrderedDict[str, OwnTexts] = OrderedDict()
 _lock = threading.Lock()
@@ -211,12 +213,12 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class OwnTexts:
-    """A user's texts and encoders. A change makes a new object with a new key, so that old links keep the old one."""
+    """A user's texts and encoders. A change makes a new object with a new key; old links open the old object."""
 
     typed: tuple[pd.DataFrame, ...] = ()  # typed sentences, which maps show as stars: the results of `rows.typed`
     uploaded: Mapping[str, ParallelText] = field(default_factory=dict)  # name -> text
     models: Mapping[str, Any] = field(default_factory=dict)  # title -> `state.Loaded` of an opened or split encoder
-    split: Any = None  # the last split that the page "Your encoder" made, a `Made`
+    split: Any = None  # the user's last split encoder: a `Made` of `split/page.py`
 
 
 def of_session() -> OwnTexts:
@@ -285,9 +287,9 @@ def columns_of(text: ParallelText, count: int) -> tuple[list[list[str]], list[st
 
 
 def sentences(text: ParallelText, count: int) -> pd.DataFrame:
-    """Return the sentences of the first `count` rows of a text, language by language. Repeated sentences of a text in
-    one language are left out. Of an uploaded file, which may be sorted, the rows are spread evenly. The user's other
-    columns are named "own:NAME". All callers share the table: do not change it."""
+    """Return the sentences of the first `count` rows of a text, language by language. A text in only one
+    language loses its repeated sentences. From an uploaded file, which may be sorted, the rows are taken at equal
+    distances; its columns without sentences are named "own:NAME". All callers share the table: do not change it."""
     if text.table is not None:
         return _uploaded(text.digest, text.langs, count, text)
     return _sentences(text, count, text.file.stat().st_mtime_ns if text.file and text.file.exists() else 0)
@@ -307,7 +309,7 @@ def _sentences(text: ParallelText, count: int, written: int) -> pd.DataFrame:
 
 @st.cache_resource(max_entries=6, show_spinner="Reading sentences")
 def _uploaded(digest: str, langs: Sequence[str], count: int, _text: ParallelText) -> pd.DataFrame:
-    """Return a table of sentences, one per row. A pair of sentences in one language has two rows."""
+    """Return what `sentences` returns for an uploaded file. `digest` is the cache's key for `_text`."""
     table, sides = _text.table, _text.sides
     if len(sides) == 1:  # copies of a sentence would hide each other on a map
         table = table.drop_duplicates(sides)
@@ -316,7 +318,7 @@ def _uploaded(digest: str, langs: Sequence[str], count: int, _text: ParallelText
     langs = [_text.columns[int(side)] for side in sides]
     sentences = rows.translations(list(zip(*(table[side] for side in sides), strict=True)), langs)
     prefixes = sentences["id"].str.rstrip(string.digits)
-    if len(set(langs)) < len(langs):  # with both columns in one language, ids would be equal
+    if len(set(langs)) < len(langs):  # with both columns in one language, their ids would be equal
         prefixes = pd.Series(np.repeat([langs[0], f"{langs[1]}2_"], len(table)))
     pair = np.tile(places, len(sides))  # index in the whole text, so that ids stay the same if more rows are shown
     sentences = sentences.assign(id=prefixes + pair.astype(str).astype(object), pair=pair)

@@ -41,7 +41,7 @@ LABELS = dict(zip(PAIRS, ("tu / vous", "contracted", "translated", "negated", "r
 
 
 def cosines_of(loaded: Loaded, pair: Pair) -> dict[str, float]:
-    """Return the cosine of two sentences in each latent. In two languages, only semantic latents are comparable."""
+    """Return the cosine of two sentences in each latent. If their languages differ, use only the semantic latent."""
     cosines, same = {}, pair.lang == pair.other_lang
     parts = [(pair.lang, [pair.text, pair.other])] if same else [(lang, [text]) for text, lang in (pair[:2], pair[2:])]
     for latent in loaded.latents if same else (SEMANTIC,):
@@ -57,7 +57,7 @@ def of_start_page(loaded: Loaded) -> list[tuple[Pair, dict[str, float]]]:
 
 
 class ItemsKey(NamedTuple):
-    """The name of a score, and the number of test items."""
+    """The name of a score, and the number of items (such as pairs) from which it is computed."""
 
     score: str
     items: int
@@ -66,8 +66,8 @@ class ItemsKey(NamedTuple):
 def compared(
     systems: Mapping[str, np.ndarray], score: Callable[[np.ndarray, np.ndarray], np.ndarray], name: str
 ) -> Result:
-    """Compute a score of each system from its N numbers, with bootstrap intervals and differences between systems.
-    `score` maps bootstrap weights (B, N) and the systems' numbers (S, N) to scores (B, S)."""
+    """Compute a score of each system from its N numbers, one per item, with bootstrap intervals and the differences
+    between systems. `score` maps B weightings (B, N) of the items, and all numbers (S, N), to scores (B, S)."""
     numbers = np.stack([np.asarray(row, float) for row in systems.values()])
     items = numbers.shape[1]
     return compare(
@@ -88,7 +88,7 @@ def correlations(similarities: Mapping[str, np.ndarray], gold: np.ndarray) -> Re
 
 
 def shares(hits: Mapping[str, np.ndarray]) -> Result:
-    """Return the percentage of hits of each system, with intervals; `hits` maps a system to N zeros and ones."""
+    """Return the percentage of items that each system gets right, with intervals. `hits` has 1 for these, else 0."""
     return compared(
         hits, lambda weights, systems: 100 * (weights @ systems.T) / weights.sum(1, keepdims=True), "share, %"
     )

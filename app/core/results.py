@@ -66,12 +66,12 @@ def tasks_in_order(tasks: Sequence[str]) -> list[str]:
 
 # Columns that identify a result. `probe` is the kind of classifier, `run` has the numbers of sentences and seeds,
 # `items` hashes the labelled sentences, `live` is true if the user ran the probe in the app, `data` names the source of
-# the sentences. `mark` tells results of the same model, language and task apart.
+# the sentences. `mark` is a text that tells results of one model, language and task apart.
 SOURCE = ["model", "fingerprint", "lang", "task", "probe", "items", "run", "seed", "live", "data", "mark"]
 CELL = ["model", "lang", "task"]
 SCORES = [*SOURCE, *"latent accuracy ci_low ci_high n_train n_test classes sd note".split()]
 OPTIONAL = ["selectivity", "information"]  # measures that are NaN unless the probe was run with them
-GAPS = [*SOURCE, *"langs first second points ci_low ci_high p adjusted_p n_test".split()]  # `langs` is like "en fr"
+GAPS = [*SOURCE, *"langs first second points ci_low ci_high p adjusted_p n_test".split()]  # langs: as in "en fr"
 FLOATS = [*"accuracy ci_low ci_high sd points p adjusted_p".split(), *OPTIONAL]
 
 
@@ -124,7 +124,7 @@ def gathered(paths: Iterable[Path], uploaded: Iterable[Cell] = (), probed: Itera
 
 
 def source_of(cell: Cell, live: bool, titles: Mapping[tuple[str, str], str]) -> dict[str, Any]:
-    """Return the values of the columns `SOURCE` for a result. `mark` is "" if the result was not run in the app."""
+    """Return the values of the columns `SOURCE` for a result. `live` is whether the user ran the probe in the app."""
     result, trail = cell.result, cell.trail
     first, seeds = result.rows[0], f"{result.seeds} {'seed' if result.seeds == 1 else 'seeds'}"
     run = f"{first.n_train:,} + {first.n_test:,} sentences, {seeds}"
@@ -146,12 +146,12 @@ def source_of(cell: Cell, live: bool, titles: Mapping[tuple[str, str], str]) -> 
 
 
 def weights(cell: Cell) -> str:
-    """Return the hash of the model's weights: the first part of its fingerprint, before precision and device."""
+    """Return the hash of the model's weights: its fingerprint without the precision and device that follow."""
     return cell.trail["fingerprint"].partition(" ")[0]
 
 
 def mark(sources: Sequence[dict[str, Any]]) -> None:
-    """Set `mark` to the run and the data where a model, language and task have several stored results."""
+    """If a model, language and task have several results from files, set their `mark` to their run and data."""
     runs = defaultdict(set)
     for source in sources:
         runs[tuple(source[name] for name in CELL)].add((source["items"], source["run"], source["seed"]))
@@ -161,7 +161,7 @@ def mark(sources: Sequence[dict[str, Any]]) -> None:
         if len(runs[cell]) > 1 and not source["live"]:
             source["mark"] = f"{source['run']}, {source['data']}"
         again[*cell, source["mark"]] += 1
-        if (count := again[*cell, source["mark"]]) > 1:  # the same run on another device, or by another version
+        if (count := again[*cell, source["mark"]]) > 1:  # same run and data, but another device or version
             source["mark"] += f" ({count})"
 
 
@@ -195,7 +195,7 @@ def read_path(path: Path) -> list[Cell]:
     cells = [cell for file in sorted(path.glob("*.parquet")) for cell in read_file(file)]
     if path.name != inventory.PROBES_FOLDER:
         return cells
-    own = path.parent  # the app identifies models by their paths
+    own = path.parent  # files name the model differently; the app uses its path
     return [replace(cell, model=str(own)) if inventory.short_name(cell.model) == own.name else cell for cell in cells]
 
 
@@ -213,8 +213,7 @@ def _read_file(file: Path, written: int) -> list[Cell]:
 
 
 def all_results() -> ResultTables:
-    """Return all results of probes: from the files named when the app was started, from uploads, and from this
-    session."""
+    """Return all results of probes: from the files named at the start, from uploads, and from this session."""
     uploaded = [cell for cells in st.session_state.get("uploaded", []) for cell in cells]
     return gathered(inventory.read().results, uploaded, st.session_state.get("probed", []))
 
@@ -225,8 +224,8 @@ SEPARABLE = 0.05  # one latent predicts a property better than another if the Ho
 
 
 def shown(scores: pd.DataFrame) -> pd.Series:
-    """Return, for each result, the latents that hold the property, as in "semantic, language": the
-    interval of their accuracy is above the accuracy of the most frequent label."""
+    """Return, for each result, the latents that show the property, as in "semantic, language": the lower end of their
+    accuracy's interval exceeds the accuracy of always predicting the most frequent label."""
     keys = [*CELL, "mark"]
     majority = scores[scores["latent"] == MAJORITY].set_index(keys)["accuracy"].groupby(level=keys).first()
     latents = scores[scores["latent"].isin(LATENTS)].join(majority.rename("majority"), on=keys)
@@ -236,8 +235,8 @@ def shown(scores: pd.DataFrame) -> pd.Series:
 
 
 def leads(model: Path, second_latent: str) -> dict[str, list[str]]:
-    """Return, for each latent, the tasks whose property it holds, and predicts better than the other latent in most
-    languages; the largest difference first. Empty if the model's folder has no results."""
+    """Return, for each latent, the tasks whose property it shows (see `shown`) and predicts better than the other
+    latent in most languages, those with the largest difference first. Empty if the model's folder has no results."""
     folder = model / inventory.PROBES_FOLDER
     if not folder.is_dir():
         return {}
@@ -270,7 +269,7 @@ def nats(log: Sequence[Mapping[str, Any]], langs: Sequence[str]) -> tuple[float,
     """Return how many nats of information about a sentence the language latent holds, and both latents together: the KL
     on held-out pairs, averaged over the model's languages. Both are NaN without a training log."""
     held_out: Mapping[str, Any] = next((row for row in reversed(log) if row.get("kind") == "valid"), {})
-    every = f"kl/{SEMANTIC}"  # a row of the log has one KL for all languages, or one for each
+    every = f"kl/{SEMANTIC}"  # the log has this KL for all languages together, or one per language
     own = float(np.mean([held_out.get(f"kl/{lang}", np.nan) for lang in langs]))
     shared = float(np.mean([held_out.get(f"{every}/{lang}", held_out.get(every, np.nan)) for lang in langs]))
     return own, own + shared
@@ -301,7 +300,7 @@ def provenance(results: pd.DataFrame) -> str:
 
 
 def by_result(scores: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per result, in the order of `scores`: accuracies, difference, best baseline, model and data."""
+    """Return one row per result, in the order of `scores`: accuracies, best baseline, difference of both latents."""
     keys = [*CELL, "mark"]
     results = scores.drop_duplicates(keys)[[*keys, "run", "data"]]
     accuracies = (100 * scores.set_index([*keys, "latent"])["accuracy"]).groupby(level=[*keys, "latent"]).first()

@@ -41,7 +41,7 @@ CERTAIN = 12.0  # nats by which the likeliest language must lead; no example sen
 LETTERS = 6  # the language of a text with fewer letters is not guessed
 LATIN_END = "\u0370"  # the first character after the Latin letters
 SEEN = 0.8  # minimum share of a text's n-grams that the example sentences of the guessed language contain
-SAMPLE = 200  # maximum number of texts whose language is guessed
+SAMPLE = 200  # maximum number of texts of a list whose language is guessed
 SEPARATORS = re.compile(r"[^\w']+|[\d_]+")
 ADDRESSES = re.compile(r"\S+[@/]\S*|www\.\S+")
 INSIDE = re.compile(r"(?<!^)(?<![.!?…] )(?<![¿¡«“\"(])\b\w+")  # matches words that do not begin a sentence
@@ -99,7 +99,7 @@ def table(texts: Sequence[str], lang: str, translations: Sequence[str] | None, s
     """Make a table of N sentences, numbered from `start`. Without `translations`, they are the user's own."""
     numbers = range(start, start + len(texts))
     own = translations is None
-    prefix = "own" if own else f"{lang}_" if lang[-1].isdigit() else lang  # the id en2_0, as en20 is row 20 of en
+    prefix = "own" if own else f"{lang}_" if lang[-1].isdigit() else lang  # en20: row 20 of "en"; en2_0: row 0 of "en2"
     return pd.DataFrame(
         {
             "id": [f"{prefix}{number}" for number in numbers],
@@ -183,7 +183,7 @@ def as_colour(values: pd.Series) -> pd.Series:
     counts = texts.value_counts()
     names = sorted(counts.index[: CATEGORIES - (len(counts) > CATEGORIES)], key=label_order)
     shown = texts.where(texts.isin(names) | texts.isna(), OTHER).fillna(NONE)
-    categories = dict.fromkeys([*names, *[OTHER] * (len(counts) > CATEGORIES), NONE])  # users may have a value "other"
+    categories = dict.fromkeys([*names, *[OTHER] * (len(counts) > CATEGORIES), NONE])  # "other" may be a name
     return pd.Series(pd.Categorical(shown, list(categories)), values.index)
 
 
@@ -229,8 +229,8 @@ def shipped_profiles() -> Profiles:
 
 
 def likeliest(grams: Collection[str], known: Profiles) -> tuple[str, dict[str, float]]:
-    """Return the language in which the n-grams are likeliest, and for each language, how many nats less likely they are
-    in it. The language is "" for a text without n-grams."""
+    """Return the language in which the n-grams have the highest log-probability, and for each language, how many nats
+    lower it is. The language is "" for a text without n-grams."""
     if not grams:
         return "", {}
     likelihoods = {lang: sum(log.get(gram, log[""]) for gram in grams) for lang, log in known.items()}

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from bgt_core.generation.generate import Candidate
 
 PATIENCE = 60  # seconds that a request waits for another session's request
-AT_ONCE = 5_000  # sentences per request; smaller requests have more batch shapes, and oneDNN needs memory for each
+AT_ONCE = 5_000  # sentences per request; many small requests have more batch shapes, each of which takes oneDNN memory
 KEPT_BYTES = 400_000_000  # maximum size in bytes of all cached vectors; the newest always stay
 CACHE = Path(os.environ.get("BGT_CACHE") or os.path.expanduser("~/.cache/bgt"))  # vectors of example sentences
 HASH, FILES = 32, 40  # bytes of a hash; maximum number of files in `CACHE`, of up to 5 MB each
-FEW = 64  # for so few sentences, embedding is faster than looking up vectors
+FEW = 64  # embedding up to this many sentences is faster than looking up cached vectors
 RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # kind of encoder -> a sentence about where it runs
 MAX_LENGTH = 60  # maximum number of generated tokens
 MAX_CHARACTERS = 500  # maximum characters of a source sentence; training sentences are far shorter
@@ -53,7 +53,7 @@ class Loaded:
     log: list[dict[str, Any]]  # the rows of its training log; empty for encoders from other libraries
     device: str  # a sentence that says where the model runs
     spec: str = ""  # the model's name for `open_encoder`; it may contain a path, so it is only shown as help
-    held_out: Mapping[Any, np.ndarray] = field(default_factory=dict)  # text -> its rows on which no split was fitted
+    held_out: Mapping[Any, np.ndarray] = field(default_factory=dict)  # text -> its rows that fitted no split encoder
 
     @property
     def bgt(self) -> Any:
@@ -131,7 +131,7 @@ class Loaded:
         return self.reader.similarity_pairwise(left, right)
 
 
-# How Streamlit's caches hash models.
+# Streamlit's caches hash a model by its attribute `digest`.
 BY_DIGEST: dict[str | type, Callable[[Any], Any]] = {Loaded: attrgetter("digest")}
 
 
@@ -177,10 +177,10 @@ def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) 
     """Open a model of this toolkit with its training log. `opens` opens the folder, and may raise BgtError."""
     info = bgt_core.info(path)
     folder = Path(info["folder"])
-    logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # in the checkpoint, or in its training run
+    logs = [folder / "metrics.jsonl", folder.parent / "metrics.jsonl"]  # the checkpoint's folder, or the training run's
     log = next((read_log(file, info["step"]) for file in logs if file.is_file()), [])
     reader: Any = opens(folder)
-    reader.embed([], lang=reader.langs[0])  # raises an error if a writer's encoder has changed
+    reader.embed([], lang=reader.langs[0])  # raises an error if the vectors' encoder has changed
     device = f"Runs on {'the CPU' if reader.device.type == 'cpu' else reader.device}"
     if isinstance(reader.model, VectorModel):
         device += f", from vectors of {inventory.short_name(reader.model.stored.encoder)}"
@@ -188,7 +188,7 @@ def checkpoint(title: str, path: str, opens: Callable[[Path], SentenceEncoder]) 
 
 
 def read_log(path: Path, last: int) -> list[dict[str, Any]]:
-    """Read the rows of a training log up to the step `last`, because the run may have continued after the checkpoint. A
+    """Read the rows of a training log up to the step `last` of the checkpoint: training may have continued after it. A
     row about held-out pairs is skipped if one of its values is not a number."""
     rows = [row for _, row in json_lines(path) if row.get("kind") and isinstance(row.get("step"), int)]
     return [

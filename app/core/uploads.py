@@ -25,7 +25,7 @@ from bgt_core.data.text import normalise
 from bgt_core.data.textfile import NOT_TEXT, no_number, number
 from bgt_core.errors import DataError
 
-GOLD, COLOUR, LEFT_OUT = "gold", "own", ""  # uses of a column without sentences; the use of other columns is a language
+GOLD, COLOUR, LEFT_OUT = "gold", "own", ""  # how to use a column without sentences; others have a language here
 USES = {GOLD: "Scores people gave", COLOUR: "Colour by it", LEFT_OUT: "Leave out"}
 MAX_CATEGORIES = 50  # maximum number of different values in a column of categories
 NO_TEXT = ("genre", "split")  # names of columns that do not contain sentences
@@ -42,7 +42,7 @@ MARKS = {  # byte order mark -> encoding; UTF-32 comes first, because its marks 
     codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
 }  # fmt: skip
-SEPARATORS = "\t;|,"  # in a tie, the first is chosen; the comma is last, because every row may have a decimal comma
+SEPARATORS = "\t;|,"  # in a tie, the first is chosen; the comma is last, as it may be a decimal comma in each row
 SAMPLE = 1_000  # maximum number of rows from which the separator is detected
 EVEN = 0.5  # the right separator gives at least this share of rows the same number of columns
 ADVICE = "Save it as CSV (UTF-8)"
@@ -51,7 +51,7 @@ csv.field_size_limit(2**31 - 1)  # csv's limit of characters per cell is lifted;
 
 def choose_name(names: Sequence[str], key: str, **settings: Any) -> str | None:
     """Let the user choose one of these texts or upload another text; return None if there is no text."""
-    if st.session_state.get(key) not in names:  # the chosen text has no pairs, or was removed
+    if st.session_state.get(key) not in names:  # for example, the user removed the chosen text
         st.session_state.pop(key, None)
     name = st.selectbox("Pairs", names, key=key, **settings) if names else None
     button(key)
@@ -59,7 +59,7 @@ def choose_name(names: Sequence[str], key: str, **settings: Any) -> str | None:
 
 
 def button(key: str = "data") -> None:
-    """Show the button that opens the upload dialog. The select box with this key then shows the uploaded text."""
+    """Show the button that opens the upload dialog. The select box `key` then shows the uploaded text."""
     st.button(
         "Upload", icon=":material/upload:", help="Your own sentences, translations or pairs", width="content",
         on_click=st.session_state.update, kwargs={"uploading": key},
@@ -120,7 +120,7 @@ def use(table: pd.DataFrame, file: str, file_id: str) -> None:
                          key=f"use {file_id} {at}", width=190)
             for at, (title, use) in enumerate(zip(table, guessed, strict=True))
         ]  # fmt: skip
-    name, text, left_out = text_of(file, table, uses, GOLD not in uses)  # a repeated pair may have several scores
+    name, text, left_out = text_of(file, table, uses, GOLD not in uses)  # human scores of repeated pairs may differ
     for side, lang in enumerate(text.columns):
         if warning := state.warning(loaded, text.table[str(side)].tolist(), lang):
             st.warning(f"{rows.language_name(lang)}: {warning}")
@@ -164,7 +164,7 @@ def guessed_use(title: str, values: pd.Series, langs: Sequence[str]) -> str:
     if name == "id":
         return LEFT_OUT
     no_words = wordless(values)
-    misspelt = name in SCORES and no_words and values.str.contains(r"\d").any()  # so that `check` explains the error
+    misspelt = name in SCORES and no_words and values.str.contains(r"\d").any()  # bad numbers: `check` explains them
     if numbers(values) or misspelt:
         return GOLD if name in SCORES else COLOUR
     if name in NO_TEXT or values.nunique() <= min(MAX_CATEGORIES, len(values) // 5):
@@ -303,7 +303,7 @@ def wordless(values: Iterable[str]) -> bool:
 def numbers(values: Iterable[str]) -> bool:
     """Return whether each cell is a finite number or empty, and at least one is a number."""
     filled = pd.Series([value for value in values if value], dtype="string")
-    parsed = pd.to_numeric(filled, errors="coerce")  # `text_of` parses numbers the same way: 1_000 is not a number
+    parsed = pd.to_numeric(filled, errors="coerce")  # as in `text_of`: 1_000 is not a number
     return bool(len(filled)) and bool(np.isfinite(parsed.astype(float)).all())
 
 
@@ -326,8 +326,8 @@ def decoded(name: str, content: bytes) -> str:
 
 
 def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
-    """Split a table into rows, and return the first `most` rows that are not blank. Excel may declare the separator on
-    the first line (sep=;). Otherwise, and if a later program changed the separator (sep=,;), it is detected."""
+    """Split a table into rows, and return the first `most` rows that are not blank. Excel may name the separator on
+    the first line (sep=;). It is detected if there is no such line, or if another program has extended it (sep=,;)."""
     if declared := re.match(r'"?sep=([^\w\s"]|\t)"?([,;|\t]*) *\n', text, re.IGNORECASE):
         text = text[declared.end() :]
     text = re.sub(r"\n{2,}", "\n", text)  # reading millions of blank lines takes a minute
@@ -339,9 +339,9 @@ def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
 
 
 def separator_of(text: str, usual: str) -> str:
-    """Return the separator with which most rows have the same number of columns; `usual` if there is none. For a
-    separator other than `usual`, a comma or semicolon before a space is part of a sentence, and a comma must stand
-    between two quoted cells at the end of some line."""
+    """Return the separator with which most rows have the same number of columns; `usual` if there is none. If `usual`
+    is another one, commas or semicolons separate only if few stand before a space, and commas only if some line ends in
+    two quoted cells."""
     fits = {}
     commas = usual == "," or re.search(r'",\s*"(?:[^"]|"")*"$', text, re.MULTILINE)
     for separator in SEPARATORS if commas else SEPARATORS.replace(",", ""):
@@ -359,7 +359,7 @@ def separator_of(text: str, usual: str) -> str:
 
 
 def split(text: str, separator: str) -> Iterator[list[str]]:
-    """Split a table into rows that are not blank. Cells may be in quotes; between tabs, only if `quoted` is true."""
+    """Split a table into rows that are not blank. Quotes may enclose cells; with tabs, only if `quoted` is true."""
     if separator == "\t" and not quoted(text):
         return (line.split("\t") for line in text.split("\n") if line.strip())
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)

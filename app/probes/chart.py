@@ -13,20 +13,20 @@ from app.core.results import OTHER_TASKS, TASK_GROUPS, language_names, task_grou
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from probes.results.store import is_baseline
 
-# The plotly symbol of each latent. Results of anything else are baselines.
+# Latent -> plotly symbol of its results. All other results are of baselines.
 LATENTS = {SEMANTIC: "circle", LANGUAGE: "diamond", SYNTACTIC: "diamond"}
 LINE = ["task", "lang", "model", "mark"]  # columns whose values identify a row of a figure
 RUN_HERE = "Run here"
 BASELINE = "best baseline"
 PAPER = "the paper"
-UNIT, NAME, MARK = 25, 12, 9  # in pixels: heights of a row, its name and its points, which must not cover each other
+UNIT, NAME, MARK = 25, 12, 9  # heights in pixels of a row, of its name, and of its points below the name
 HIGHLIGHT = "rgba(230, 159, 0, 0.16)"  # background of results that were computed in this session
 GRID = "rgba(128, 128, 128, 0.25)"
 
 
 @dataclass
 class Lines:
-    """The rows of a figure, from y = 0 downwards. A row of height 1 is `UNIT` pixels high."""
+    """The rows of a figure, from the top (y = 0) to negative y. A row is `UNIT` pixels per unit of y high."""
 
     figure: go.Figure
     theme: str
@@ -44,7 +44,7 @@ class Lines:
         self.texts += [{"x": tick, "y": y, "text": str(tick), "showarrow": False, "font": font} for tick in ticks]
 
     def row(self, name: str, mark: str = "", live: bool = False) -> float:
-        """Add a row, and return the y of its points. `mark`, on a second line, distinguishes results of one name."""
+        """Add a row, and return the y of its points. `mark`, a second line, tells results with equal names apart."""
         height = 1.5 if mark else 1
         middle = self._take(height)
         if live:
@@ -120,7 +120,7 @@ def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
 
 def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
     """Draw the difference in accuracy between the semantic and the second latent, with its interval. Points have the
-    colour and symbol of the language; open grey ones are the paper's. `gaps` comes from `page.with_paper`."""
+    colour and symbol of the language; open grey points are the paper's values. `gaps` comes from `page.with_paper`."""
     figure = go.Figure()
     figure.add_vline(0, line={"color": REST, "width": 1.5})
     lines, y = placed(figure, gaps.assign(lead=gaps["points"]), (), theme)
@@ -173,7 +173,7 @@ def dots(
 def placed(
     figure: go.Figure, results: pd.DataFrame, ticks: tuple[int, ...], theme: str
 ) -> tuple[Lines, dict[tuple[str, ...], float]]:
-    """Write the names of `results` in order, and `ticks` in the headings. Return the rows, and the y of each result."""
+    """Add a row for each of `results`, and headings with `ticks` (x values). Return the rows and y of each result."""
     lines, y = Lines(figure, theme), {}
     several = results["model"].nunique() > 1
     for group, part in in_order(results).groupby("group", sort=False):
@@ -184,7 +184,7 @@ def placed(
 
 
 def in_order(results: pd.DataFrame) -> pd.DataFrame:
-    """Sort results by the new column `group` (this session's first), then by mean differences of task and language."""
+    """Add the column `group`, and sort by it (this session's first), then by mean `lead` of task and of language."""
     names = [RUN_HERE, *TASK_GROUPS, OTHER_TASKS]
     groups = [RUN_HERE if row.live else task_group(row.task) for row in results.itertuples()]
     mean, of_lang = (results.groupby(keys)["lead"].transform("mean") for keys in ("task", ["task", "lang"]))

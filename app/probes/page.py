@@ -31,9 +31,9 @@ TITLES = {
 }  # fmt: skip
 ITEM_TITLES = {"pvi": "Bits", "sentence": "Sentence", "label": "Label", "predicted": "Predicted"}
 ACCURACY, DIFFERENCE = "Accuracy", "Difference"  # names of the two views of results
-SHARED_FORM = ("length", "punct-num", "punct-first")  # properties of form in which translations mostly agree
+SHARED_FORM = ("length", "punct-num", "punct-first")  # tasks about form in whose label translations mostly agree
 EXPECTED = dict.fromkeys((*SHARED_FORM, "gender"), -1)  # -1: the paper expects the second latent to be more accurate
-MUCH = 10  # if both latents hold over 10 times the second latent's information, the semantic one also encodes form
+MUCH = 10  # if the KL of both latents is over 10 times the second's, the semantic latent also encodes form
 
 
 def page(loaded: state.Loaded) -> None:
@@ -107,8 +107,7 @@ def run(
     report: Callable[[str], None],
 ) -> Cell:
     """Train and test a probe as `bgt-probe` does, on at most `items` sentences of the text named `source`; without
-    `text`, on the task's default data. `report` is called with each step; if it raises an exception, the probe
-    stops."""
+    `text`, on the task's default data. `report` is called with each step, and stops the probe by raising."""
     config = probes.ProbeConfig(max_items=items, seeds=seeds)
     dataset = None
     if text:
@@ -217,7 +216,7 @@ def narrowed(table: pd.DataFrame, column: str, title: str, name: Callable[[str],
 
 def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
     """Select the differences between the semantic and the second latent. Add `paper_gap`: the difference in percentage
-    points that the paper reports, for models of English and one other language with language latents; else NaN."""
+    points that the paper reports. It is NaN for models other than those of English and one language in the paper."""
     own = gaps[(gaps["first"] == SEMANTIC) & gaps["second"].isin((LANGUAGE, SYNTACTIC))]
     cells = [
         PUBLISHED.get((other_language(row.lang, row.langs.split()), row.task, row.lang))
@@ -243,7 +242,7 @@ def verdict(gaps: pd.DataFrame) -> tuple[str, list[str]]:
 
 
 def reason(loaded: state.Loaded, contrary: Sequence[str]) -> str:
-    """Explain why a semantic latent with much information can contradict the paper's claim on form; "" for others."""
+    """Explain why a semantic latent with much information predicts form better than the paper claims, or return ""."""
     own, both = results.nats(loaded.log, loaded.langs)
     if set(SHARED_FORM).isdisjoint(contrary) or not both > MUCH * own:
         return ""
@@ -290,8 +289,8 @@ def by_sentence(items: Mapping[results.Key, Cell]) -> None:
             interval = f"95%: {gap.ci_low:+.1f} to {gap.ci_high:+.1f}; p {results.p_value(gap.p)}"
             head, points = verbatim(f"{name} minus {other}, points"), f"{gap.points:+z.1f}"
             st.metric(head, points, interval, "off", border=True, delta_arrow="off", width="content")
-    # If several probes have tested a sentence, the prediction of the first is shown. The pointwise V-information is in
-    # bits (Ethayarajh et al. 2022).
+    # If several probes have tested a sentence, the prediction of the first is shown. "pvi" is the pointwise
+    # V-information of the latent about the sentence's label, in bits (Ethayarajh et al. 2022).
     predictions = cell.predictions.filter(pc.equal(cell.predictions["predictor"], name)).to_pandas()
     sentences = predictions.drop_duplicates("item")[["sentence", "label", "predicted", "pvi"]]
     sentences = sentences.sort_values("pvi", ascending=False, kind="stable", ignore_index=True)

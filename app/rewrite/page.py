@@ -26,8 +26,8 @@ TITLES = {  # title of the direction for each style property, which is also a pr
     "sentence-type": "More of a question", "address": "More formal", "politeness": "More polite",
     "contraction": "More contracted",
 }  # fmt: skip
-FAR = {"question", "vous", "Sie", "usted", "siz", "polite", "short"}  # positive steps along a direction lead to these
-STEP = 2.0  # length of the step from one value to the other; a longer step leaves the latents seen in training
+FAR = {"question", "vous", "Sie", "usted", "siz", "polite", "short"}  # values to which a positive step leads
+STEP = 2.0  # length of a slider's step; longer steps lead to latents unlike those of real sentences
 AS_IT_IS = "as it is"
 MOST = 5  # maximum number of rows and of columns of the grid
 MEANINGS_AND_STYLES = {
@@ -53,7 +53,7 @@ def page(loaded: state.Loaded) -> None:
             source, meaning_lang = controls.sentence(loaded, "Meaning", keys, usual, first, example)
             meanings = lines("More meanings", source, defaults(meaning_lang)[0][1:], f"meanings_{meaning_lang}")
         with right:
-            usual = "fr" if "fr" in loaded.langs else loaded.langs[0]  # styles differ most in French
+            usual = "fr" if "fr" in loaded.langs else loaded.langs[0]  # French sentences differ most in style
             keys, first = ("other", "other_language"), lambda lang: "".join(defaults(lang)[1][:1])
             style, lang = controls.sentence(loaded, "Style", keys, usual, first)
             styles = lines("More styles", style, defaults(lang)[1][1:], f"styles_{lang}")
@@ -77,7 +77,7 @@ def page(loaded: state.Loaded) -> None:
 
 
 def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
-    """Return default sentences for meaning and style, which are short example sentences if a language has no others."""
+    """Return the grid's default sentences for meaning and style: `MEANINGS_AND_STYLES`, or else short examples."""
     if lang in MEANINGS_AND_STYLES or lang not in LANGS:
         return MEANINGS_AND_STYLES.get(lang, ((), ()))
     short = [text for (text,) in example_sentences((lang,)) if len(text) < 30]
@@ -85,8 +85,7 @@ def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def lines(title: str, first: str, default: Sequence[str], key: str) -> list[str]:
-    """Ask for more sentences, one per line. Return `first` and the different lines, up to the size of the grid. Show a
-    caption if there are more."""
+    """Ask for sentences, one per line. Return `first` and the different lines; warn if there are more than `MOST`."""
     text = st.text_area(f"{title}, one per line", "\n".join(default), key=key, height=90, **BOUND)
     stripped = (line.strip()[: state.MAX_CHARACTERS] for line in (first, *(text or "").splitlines()))
     sentences = list(dict.fromkeys(filter(None, stripped)))
@@ -104,7 +103,7 @@ def grid(loaded: Loaded, meanings: Sequence[str], meaning_lang: str, styles: Seq
     st.html(f"Cosine {square(SEMANTIC)} to the row's semantic latent, {square(second)} to the column's {second} latent")
     st.html(html(table, notices, second, display.current_theme()))
     cells = table.pivot(index="meaning", columns="style", values="text").loc[meanings, styles]
-    latex = cells.reset_index(allow_duplicates=True)  # the style sentence itself may be the word "meaning"
+    latex = cells.reset_index(allow_duplicates=True)  # a style sentence may be the word "meaning", a column name
     exports.offer(f"bgt-grid-{loaded.short}", table.rename(columns={"second": second}), latex=latex)
 
 
@@ -208,8 +207,8 @@ def written_grid(
 
 @st.cache_resource(max_entries=8, show_spinner="Finding directions", hash_funcs=BY_DIGEST)
 def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> tuple[Directions, dict[str, tuple[str, str]]]:
-    """Fit directions in the second latent along which properties of sentences change. Also return each property's
-    values at both ends. Raises DataError for sentences without different properties."""
+    """Fit directions in the second latent along which style properties change. Also return each property's two values,
+    such as ("tu", "vous"). Raises DataError if all sentences have the same values."""
     table = inventory.sentences(text, FITTED_ON)
     texts = table.loc[table["lang"] == lang, "text"].tolist()
     factors, ends = {}, {}

@@ -14,12 +14,12 @@ from bgt_core.data.properties import PROPERTIES, final_mark
 from bgt_core.data.text import spans, without
 
 COMPARED = 1_000  # number of sentences to search in languages without example sentences
-DRAWN = 100  # number of sentences whose cosines with all others are the level of random pairs
+DRAWN = 100  # number of random sentences whose cosines with all others give the level of random pairs
 CLOSE = 1  # sentences are equally long if their word counts differ by at most this number
 LONGEST = 3  # maximum number of words that together express a style property: "est-ce que tu", "I am late"
 NO_WORD = "intonation"  # a question with the words of a statement; only intonation or the question mark shows it
-USUAL = "inversion"  # the form of question that fits any style
-FORMS = {False: ("Vous avez raison.", "Tu as raison."), True: ("Comment allez-vous ?", "Comment vas-tu ?")}  # question?
+USUAL = "inversion"  # the usual form of question, which is not counted as taken over from a style sentence
+FORMS = {False: ("Vous avez raison.", "Tu as raison."), True: ("Comment allez-vous ?", "Comment vas-tu ?")}
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -50,8 +50,8 @@ def compared(loaded: Loaded, lang: str, latent: str) -> tuple[pd.DataFrame, np.n
 
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
 def random_pairs(loaded: Loaded, lang: str, latent: str) -> tuple[float, ...]:
-    """Return the mean, the 2.5th and the 97.5th percentile of the cosines of random sentences in `compared` with all
-    others; () if there are none."""
+    """Return the mean, the 2.5th and the 97.5th percentile of the cosines of `DRAWN` random sentences with all other
+    sentences of `compared`; () for fewer than two sentences."""
     _, vectors = compared(loaded, lang, latent)
     if len(vectors) < 2:
         return ()
@@ -73,7 +73,7 @@ def nearest(loaded: Loaded, text: str, lang: str, latent: str) -> pd.DataFrame:
 
 
 def alike(text: str, lang: str, table: pd.DataFrame) -> pd.DataFrame:
-    """Return whether each sentence ends in the text's punctuation `mark`, and has its `length` within one word."""
+    """Return whether each sentence ends in the same punctuation `mark` as the text, and has its `length` +- `CLOSE`."""
     same_length = (table["length"] - length(text, lang)).abs() <= CLOSE
     return pd.DataFrame({"mark": table["mark"] == rows.mark(text), "length": same_length & (table["lang"] == lang)})
 
@@ -91,7 +91,7 @@ def partner(loaded: Loaded, text: str, lang: str) -> tuple[str, str]:
 def written(
     loaded: Loaded, meanings: Sequence[str], styles: Sequence[str], lang: str, meaning_lang: str = ""
 ) -> pd.DataFrame:
-    """Generate a sentence in `lang` from each of N meanings, in `meaning_lang`, and the style with the same index. The
+    """Generate a sentence in `lang` from each of N source sentences `meanings` and the style sentence at its index. The
     column `meaning` is the cosine between the semantic latents of the generated text and of the meaning; `style` is the
     cosine between the second latents of the generated text and of the style."""
     semantic = embed(loaded, meanings, meaning_lang or lang, SEMANTIC)
@@ -104,7 +104,7 @@ def written(
 
 
 def left_out(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
-    """Return how far each latent moves (1 - cosine) when a word or mark is left out, one row per `word`."""
+    """Return the change (1 - cosine) of each latent if a word or punctuation mark is left out, a row per `word`."""
     columns = {}
     for latent in loaded.latents:
         whole, parts = np.split(embed(loaded, [text, *without(text, lang)], lang, latent), [1])

@@ -29,7 +29,7 @@ MANY = 40  # sentences with more words and punctuation marks than this get no ba
 
 
 def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
-    """Show the title, how the model was trained, and results of probes. Without a model, describe the usual kind."""
+    """Show the title, how the model was trained, and results of probes. Without a model, describe a usual one."""
     second = loaded.second_latent if loaded else LANGUAGE
     learnt_from = compute.learnt_from(loaded) if loaded and loaded.info else "translations"
     when = "In training" if not loaded or loaded.info else "In the split"
@@ -66,7 +66,7 @@ def tells_more(loaded: state.Loaded) -> str:
         if not (tasks := leads[latent]):
             parts.append(f"no property that was tested better from the {latent} latent")
             continue
-        task = min(tasks, key=lambda task: results.task_group(task) != results.MEANING)  # one of meaning, if any
+        task = min(tasks, key=lambda task: results.task_group(task) != results.MEANING)  # prefer tasks on meaning
         more = f" and {len(tasks) - 1} more" * (len(tasks) > 1)
         own, others, usual, best = accuracies.loc[task, [latent, other, results.MAJORITY, results.BEST]]
         parts.append(
@@ -126,7 +126,7 @@ def named(models: Sequence[state.Loaded]) -> Iterator[state.Loaded]:
 def field(
     loaded: state.Loaded, given: tuple[str, str], of: tuple[str, str], keys: tuple[str, str], hint: str = ""
 ) -> tuple[str, str]:
-    """Ask for a sentence and its language, each with a (title, default). Return both; the sentence is normalised."""
+    """Ask for a sentence and its language; `given` and `of` are (title, default) of both. Normalise the sentence."""
     langs = list(loaded.langs)
     left, right = st.columns([5, 1])
     at = langs.index(of[1]) if of[1] in langs else 0
@@ -209,7 +209,7 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
 
 @st.fragment
 def swaps(writers: Sequence[state.Loaded], text: str, lang: str) -> None:
-    """Exchange latents with another sentence; by default, give an English sentence both French forms of address."""
+    """Exchange latents with another sentence; by default, an English text is written with "tu" and with "vous"."""
     st.subheader("Recombination: one of its latents exchanged")
     first = writers[0]
     fitting, fitting_lang = compute.partner(first, text, lang)

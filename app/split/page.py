@@ -41,14 +41,14 @@ Progress = Callable[[float, str], object]  # called with the completed fraction 
 
 MOST = 50_000  # maximum number of pairs
 AT_ONCE = 512  # number of pairs embedded between two progress reports
-EMBEDDED, FITTED = 0.7, 0.8  # completed fraction after embedding all pairs, and after fitting the split
+EMBEDDED, FITTED = 0.7, 0.8  # values of the progress bar when all pairs are embedded, and when the split is fitted
 DRAWN = 400  # maximum number of pairs shown on the maps
 SHOWN = 4  # number of sentences whose neighbours are shown
 FOUND = 50  # maximum number of encoders on this machine that are listed
 MAX_MEGABYTES, MAX_UNPACKED = 500, 2**31  # maximum size of a file of vectors, and of its arrays in bytes
 KINDS = tuple(kind for kind in state.RUNS if kind != "python:")  # kinds of encoders that do not run foreign code
 ALT = "Two maps of the held-out sentences: the vectors as they are, and the shared parts"
-ON_COMMAND_LINE = re.compile(r"[.;:] ?[^.;:]*(`bgt |--model|one of PATH,).*")  # advice in errors of the library
+ON_COMMAND_LINE = re.compile(r"[.;:] ?[^.;:]*(`bgt |--model|one of PATH,).*")  # advice about bgt's command line
 ABOUT = {  # a description of each method, shown after its name
     "bgt": "factors that translations share",
     "neural": "the same, with a trained hidden layer",
@@ -61,7 +61,7 @@ ABOUT = {  # a description of each method, shown after its name
 
 def page(loaded: Loaded) -> None:
     if done := st.session_state.pop("split_done", None):
-        st.toast(done, icon=":material/check:", duration="long")  # seen wherever the page is scrolled to
+        st.toast(done, icon=":material/check:", duration="long")  # a toast is visible at any scroll position
     another(loaded)
     made = inventory.of_session().split
     if made and made.loaded.title == loaded.title:
@@ -88,7 +88,7 @@ def divide(loaded: Loaded) -> None:
     columns, langs = inventory.columns_of(texts[name], MOST)
     try:
         width = loaded.embed(columns[0][:1], lang=langs[0]).shape[1]
-    except DataError as error:  # a file of vectors has none for this sentence
+    except DataError as error:  # the encoder is a file of vectors, without this sentence
         st.info(f"{verbatim(error)} Choose or upload pairs of sentences whose vectors the file has.")
         return
     if width > MOST_UNITS:
@@ -122,7 +122,7 @@ def divide(loaded: Loaded) -> None:
 
 def another(loaded: Loaded) -> None:
     """Let the user open an encoder, by its name or from a file of vectors."""
-    # each model has its own box, which is closed when the user chooses another model
+    # The box's key contains the model's title: a new model gets a new box, which is open only if `first` is true.
     first = bool(loaded.second_latent) and loaded.title not in inventory.of_session().models
     box = st.expander("Open an encoder", first, key=f"opener {loaded.title}", icon=":material/folder_open:")
     with box, st.form("another", border=False):
@@ -154,7 +154,7 @@ def another(loaded: Loaded) -> None:
 
 @contextmanager
 def explaining(advice: str) -> Iterator[None]:
-    """Show an error that is raised inside the `with` block. Its advice on the command line becomes `advice`."""
+    """Show an error that is raised inside the `with` block. `advice` replaces its advice to use the command line."""
     try:
         with st.spinner("Opening", show_time=True):
             yield
@@ -197,7 +197,7 @@ def result(made: Made) -> None:
     )
     langs = next(iter(made.maps.values()))["lang"].unique().tolist()
     figure = latent_map(made.maps, "lang", langs, side_by_side=True, theme=display.current_theme(), height=330)
-    st.plotly_chart(figure.update_layout(dragmode=False), alt=ALT, config={"displayModeBar": False})  # swipes scroll
+    st.plotly_chart(figure.update_layout(dragmode=False), alt=ALT, config={"displayModeBar": False})
     near = pd.DataFrame(made.neighbours, columns=["sentence", "nearest, before", "nearest, after"])
     frame(near, "The nearest other sentence of four sentences, before and after the split")
     with st.container(horizontal=True):
@@ -213,7 +213,7 @@ def result(made: Made) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """A split of the encoder `source`, as a model of this session, with its effect on held-out pairs."""
+    """The encoder `source` split into two latents: a model of this session, with scores on held-out pairs."""
 
     source: state.Loaded
     stored: parts.StoredSplit
@@ -294,7 +294,7 @@ def make(loaded: state.Loaded, text: ParallelText, method: str, progress: Progre
     split = fit([gathered], method)
     title = f"{loaded.title}, split ({method})"
     name = inventory.portable(loaded.spec or loaded.title)
-    with tempfile.TemporaryDirectory() as folder:  # saved and loaded, so that the numbers are those of the download
+    with tempfile.TemporaryDirectory() as folder:  # measure the split as saved, like the downloaded file
         path = Path(folder) / "split"
         parts.save(path, parts.StoredSplit(split, name, identity(loaded.reader)))
         stored = parts.load(path)

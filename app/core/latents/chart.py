@@ -28,7 +28,7 @@ LAYOUT = {
 }  # fmt: skip
 MAX_SVG = 5_000  # maximum number of points of a map in SVG; larger maps use WebGL
 CLIPPED = (2, 98)  # percentiles of the values at both ends of a colour scale
-LARGER = 3  # pixels by which the first language's points are larger, so that points drawn over them leave an edge
+LARGER = 3  # pixels by which the first language's points are larger, so that points drawn over them leave a rim
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from threadpoolctl import threadpool_limits
 
 from bgt_core.vectors.arrays import unit
 
-AXES = 50  # number of principal components passed to t-SNE and UMAP; maps of all dimensions are no better
+AXES = 50  # number of principal components given to t-SNE and UMAP; more do not improve their maps
 ANGLE, STEPS = 0.8, 750  # with these, t-SNE is as trustworthy as with its defaults (0.5, 1,000), in half the time
-WIDE = 2_048  # from this size (bags of words), a few principal components are faster to find without the covariance
+WIDE = 2_048  # for vectors of at least this size, such as bags of words, PCA is faster without the covariance matrix
 BLOCK = 4_096  # number of rows scaled at a time, because a copy of all rows would double the memory
 PLACED_BY = 5  # a new row on a t-SNE or UMAP map is placed at the median of this many nearest rows
 CLUSTERED = 5_000  # maximum number of rows from which the means of clusters are computed
@@ -40,7 +40,7 @@ class Method:
     name: str = "PCA"
     neighbours: int = 15  # number of neighbours for UMAP, perplexity for t-SNE
     seed: int = 0
-    # For "Chosen axes", the names of both axes. For the axis between two sentences, these and their language.
+    # For the method "Chosen axes": the axes' names; both sentences, and their language, of an axis between sentences.
     axes: tuple[str, str] = field(default=("Longer", "Question"), repr=False)
     ends: tuple[str, str, str] = field(default=("", "", ""), repr=False)
     metric: str = COSINE  # the metric, a key of SCALED
@@ -54,7 +54,7 @@ class Projection:
     project: Callable[[np.ndarray], np.ndarray]  # maps new rows, (M, D) -> (M, 2)
     variance: float | None  # the fraction of the variance that two principal components explain; None for other maps
     axes: np.ndarray | None = None  # (D, 2), the unit vectors of the axes if the map is linear
-    read: tuple[str, ...] = ()  # how well a probe predicts the property of each axis from held-out vectors
+    read: tuple[str, ...] = ()  # a text about each axis: how well its probe predicts held-out sentences, for example
     metric: str = COSINE
     neighbours: float | None = None  # number of neighbours used; None if unknown, or if the method uses none
 
@@ -72,7 +72,7 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
         points = principal_axes(vectors, AXES, method.metric).project(vectors)
     else:
         points = SCALED[method.metric](vectors)
-    if method.metric == EUCLIDEAN:  # in float32, which both methods use, huge vectors lose digits far from the origin
+    if method.metric == EUCLIDEAN:  # t-SNE and UMAP use float32, which is coarse far from the origin
         points = points - np.median(points, 0)  # unlike the mean, the median is not changed by a few long rows
         points /= np.abs(points).max()
     first, place = different(points, APART if method.metric == COSINE else FINEST)
@@ -93,8 +93,8 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
 
 def different(points: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices (K,) of the points (N, D) that equal no earlier point, and for each of the N points, which of
-    these K points it equals. Points are equal at a distance of at most `least`, or of `APART` times their length. Equal
-    points are neighbours along any line, so each point is only compared with the next one along a random line."""
+    these K points it equals (N,). Points are equal if their distance is at most `least` or `APART` x their length. They
+    are then also neighbours on any line, so each point is only compared with the next one on a random line."""
     order = np.argsort(points @ np.random.default_rng(0).normal(size=points.shape[1]))
     lengths = np.linalg.norm(points[order[1:]], axis=1)
     apart = np.linalg.norm(np.diff(points[order], axis=0), axis=1) > np.maximum(APART * lengths, least)
@@ -111,7 +111,7 @@ def placed(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> Project
 
     def among_neighbours(new: np.ndarray) -> np.ndarray:
         rows = SCALED[metric](vectors)
-        nearness = SCALED[metric](new) @ rows.T - (rows**2).sum(1) / 2  # higher for nearer rows
+        nearness = SCALED[metric](new) @ rows.T - (rows**2).sum(1) / 2  # falls as the distance grows
         nearest_rows = np.argsort(-nearness, axis=1, kind="stable")[:, :PLACED_BY]
         return np.median(xy[nearest_rows], axis=1)
 
@@ -120,7 +120,7 @@ def placed(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> Project
 
 @dataclass(frozen=True, eq=False)
 class PrincipalAxes:
-    """The mean (D,) of scaled rows, and their K leading principal axes (D, K)."""
+    """The mean (D,) of vectors scaled by `SCALED`, and their K leading principal axes (D, K)."""
 
     mean: np.ndarray
     axes: np.ndarray
@@ -135,7 +135,7 @@ class PrincipalAxes:
 
 
 def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> PrincipalAxes:
-    """Compute the `count` leading principal axes of scaled rows (N, D). Each axis has a positive largest component."""
+    """Compute `count` leading principal axes of vectors (N, D) scaled by `SCALED`. The largest entry is positive."""
     scaled = SCALED[metric]
     if vectors.shape[1] > WIDE:
         from sklearn.decomposition import PCA
@@ -167,7 +167,7 @@ def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> Pri
 
 
 def least_variance(mean_square: float, metric: str) -> float:
-    """Return the total variance below which all rows count as equal, given their mean square."""
+    """Return the total variance below which rows of this mean square differ only by rounding."""
     return max(ROUNDING[metric] * mean_square, float(np.finfo(float).tiny))
 
 
@@ -181,7 +181,7 @@ def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
             slow.enable_caching()
     distances, nearest_rows = NearestNeighbors(n_neighbors=neighbours, algorithm="brute").fit(points).kneighbors(points)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "precomputed_knn")  # UMAP warns that `transform` would not work
+        warnings.filterwarnings("ignore", "precomputed_knn")  # UMAP warns that `transform`, unused here, fails
         reducer = UMAP(
             n_neighbors=neighbours, random_state=seed, n_jobs=1, precomputed_knn=(nearest_rows, distances)
         ).fit(points)
@@ -190,12 +190,12 @@ def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
 
 def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: np.ndarray) -> np.ndarray:
     """Change a vector (D,) so that its place on the map of vectors (N, D) is `xy` (2,). On a linear map, the vector
-    moves along the axes. On other maps, it becomes the mean of the vectors nearest to `xy`. With the cosine metric, the
-    vector keeps its length, so that it cannot reach every place on a linear map."""
+    moves along the map's two axes. On other maps, it becomes the mean of the vectors nearest to `xy`. For the cosine
+    metric, its length does not change, so that it cannot reach every place on a linear map."""
     scaled = SCALED[projection.metric]
     start = scaled(vector[None])[0]
     lengths = [np.linalg.norm(each.astype(float)) for each in (vector, start)]  # float32 overflows at 1e30 squared
-    length = float(lengths[0] / lengths[1]) if vector.any() else 1.0  # the length before / after scaling
+    length = float(lengths[0] / lengths[1]) if vector.any() else 1.0  # ratio of lengths without and with scaling
     if projection.axes is None:
         nearest_rows = np.argsort(((projection.xy - xy) ** 2).sum(1), kind="stable")[:PLACED_BY]
         return np.clip(length * scaled(vectors[nearest_rows].mean(0, dtype=float, keepdims=True))[0], *FLOAT32)

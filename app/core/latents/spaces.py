@@ -85,12 +85,12 @@ class Space:
         return ~self.rows["own"].to_numpy()
 
 
-# How Streamlit's caches hash models and spaces.
+# Streamlit's caches hash a `Loaded` model or a `Space` by its attribute `digest`.
 BY_DIGEST = state.BY_DIGEST | {Space: attrgetter("digest")}
 
 
 class Spaces(NamedTuple):
-    """The maps of both latents: one of all rows for the semantic latent; one per language for a second latent."""
+    """The maps of all latents: one map of the semantic latent; a map per language of the second, if there is one."""
 
     semantic: Space
     second: dict[str, Space]
@@ -104,7 +104,7 @@ def spaces(loaded: Loaded, table: pd.DataFrame, method: geometry.Method) -> Spac
 
 
 def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Method) -> Space:
-    """Embed and map all rows in one latent. The map is fitted to the text's rows; the user's own rows are added."""
+    """Embed and map all rows in one latent. The map is fitted without the user's typed rows, which are then added."""
     vectors = vectors_of(loaded, table, latent)
     own = table["own"].to_numpy()
     given = vectors[~own] if own.any() else vectors
@@ -154,7 +154,7 @@ def vectors_of(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
 
 
 def with_columns(spaces: Spaces, names: Collection[str]) -> Spaces:
-    """Add these columns of `rows.COLOURS` to the tables of the maps, and convert the user's columns into colours."""
+    """Add these columns for colours to the tables of the maps: style properties, clusters, or the user's columns."""
     semantic = spaces.semantic
     added: dict[str, Any] = {}
     for name in names:
@@ -293,7 +293,7 @@ def axis(
     loaded: Loaded, langs: tuple[str, ...], latent: str, name: str, given: np.ndarray, method: geometry.Method
 ) -> Axis:
     """Return an axis by its name: a property with a probe, "Between two sentences", or a principal component, such as
-    "PCA 2". The axis between two sentences exists on maps of their language; others get the first component."""
+    "PCA 2". On maps without the language of the two sentences, the first component replaces the axis."""
     if name in FACTORS:
         return probe_axis(loaded, langs, latent, name)
     *ends, lang = method.ends
@@ -316,7 +316,7 @@ def axes_offered(langs: Sequence[str]) -> list[str]:
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
 def probe_axis(loaded: Loaded, langs: tuple[str, ...], latent: str, name: str) -> Axis:
-    """Fit a probe of a property to the example sentences in these languages. Raises NotFound if undefined for them."""
+    """Fit a probe of a property to the example sentences in these languages. Raises NotFound if it is undefined."""
     if name not in axes_offered(langs):
         able = ", ".join(FACTORS[name][1]) if name in FACTORS else "none"
         raise NotFound(f"No axis '{name}' in {', '.join(langs)}: sentences are labelled in {able}.")
@@ -328,13 +328,13 @@ def probe_axis(loaded: Loaded, langs: tuple[str, ...], latent: str, name: str) -
     english = [sentence for texts in english_of.values() for sentence in texts.values()]
     values = np.array([FACTORS[name][0](text, lang) for lang, texts in parts for text in texts])
     vectors = unit(embed_parts(loaded, parts, latent))
-    # sentences with the same English translation are in the same fold, and count as one for the interval
+    # translations of one English sentence are in the same fold, and count as one sentence for the interval
     folds = np.array([crc32(sentence.encode()) % FOLDS for sentence in english])
     held_out = np.empty(len(values))
     for fold in range(FOLDS):
         test = folds == fold
         weights, bias = ridge(vectors[~test], values[~test])
-        # subtract the training values' mean, which is lower in folds with higher test values
+        # The bias contains the training values' mean, which is low if the test values are high: subtract it.
         held_out[test] = vectors[test] @ weights + bias - values[~test].mean()
     spread = float(values.std())
     weights, bias = ridge(vectors, (values - values.mean()) / spread)
@@ -351,8 +351,8 @@ def ridge(vectors: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def reading(scores: np.ndarray, values: np.ndarray, different: int) -> Reading:
-    """Measure how well scores predict a property: by the area under the ROC curve if it is 0 or 1 (interval: Hanley and
-    McNeil 1982), else by the correlation (interval: Fisher's z). `different` is the number of independent sentences."""
+    """Measure how well scores predict a property: by the area under the ROC curve if its `values` are 0 or 1 (interval:
+    Hanley, McNeil 1982), else by the correlation (interval: Fisher's z). `different` counts independent sentences."""
     if set(values) <= {0.0, 1.0}:
         ones, zeros = scores[values == 1], scores[values == 0]
         positive, negative = different * values.mean(), different * (1 - values.mean())
@@ -375,7 +375,7 @@ def on_axes(vectors: np.ndarray, pair: Sequence[Axis]) -> geometry.Projection:
         blocks = [new[start : start + geometry.BLOCK] for start in range(0, len(new), geometry.BLOCK)]
         return np.concatenate([unit(block) @ weights + bias for block in blocks])
 
-    # the pseudo-inverse gives the shortest moves that change one score by 1, and not the other
+    # `pinv` gives, for each score, the shortest vector that adds 1 to this score, and 0 to the other.
     read = tuple(f"{axis.name.lower()} {axis.reading}" for axis in pair)
     return geometry.Projection(project(vectors), project, None, np.linalg.pinv(weights).T, read)
 

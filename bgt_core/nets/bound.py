@@ -42,20 +42,20 @@ class Binding(nn.Module):
         self.width = width
 
     def angles(self, like: Tensor) -> Tensor:
-        """Return the angles w_j, (K/2,), on the device of `like`, in float32 or the precision of `like`, if higher."""
+        """Return the angles w_j, (K/2,), on the device of `like`: in float64 if `like` is float64, else in float32."""
         numbers = self.width // 2
         dtype = torch.promote_types(like.dtype, torch.float32)
         return math.pi * ((2 * torch.arange(numbers, dtype=dtype, device=like.device) + 1) / numbers - 1)
 
     def bind(self, vectors: Tensor, positions: Tensor) -> Tensor:
-        """Bind vectors (..., K) to positions, which are broadcast to (...), by rotation: (..., K)."""
+        """Rotate vectors (..., K) by the angles of their positions, which are broadcast to (...): (..., K)."""
         turns = positions[..., None] * self.angles(vectors)
         cos, sin = turns.cos(), turns.sin()
         real, imaginary = vectors.chunk(2, dim=-1)
         return torch.cat([real * cos - imaginary * sin, real * sin + imaginary * cos], dim=-1)
 
     def unbind(self, memory: Tensor, positions: Tensor) -> Tensor:
-        """Return the vector that is bound to each position in `memory` (..., K), plus noise, (..., K)."""
+        """Read the vector of each position, plus noise, from `memory`, a sum of bound vectors: (..., K) -> (..., K)."""
         return self.bind(memory, -positions)
 
 
@@ -88,7 +88,7 @@ class BoundPooling(nn.Module):
         super().__init__()
         if min(bound_share, roles_share) <= 0 or bound_share + roles_share >= 1:
             raise UsageError(
-                f"bound_share {bound_share}, roles_share {roles_share}: must be above 0 and sum to below 1"
+                f"bound_share {bound_share} and roles_share {roles_share} must be above 0, and their sum below 1"
             )
         self.width, self.binding = average.width + bound + roles.width, Binding(bound)
         self.average, self.body, self.relate = average, body, roles
@@ -99,7 +99,7 @@ class BoundPooling(nn.Module):
             nn.init.zeros_(added.weight)
 
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
-        """Encode sentences: Tokens (B, T) -> (B, H). Vectors have norm sqrt(H), so that each unit is about N(0, 1)."""
+        """Encode sentences: Tokens (B, T) -> (B, H). Vectors have norm sqrt(H): the mean square of their units is 1."""
         layout = layout or PackedLayout.of(side)
         states = self.body.states(side, layout)  # (N, H)
         words = self.average.words(side, layout)
@@ -110,15 +110,15 @@ class BoundPooling(nn.Module):
         return torch.cat(scaled, dim=1)
 
     def bound(self, side: Tokens, layout: PackedLayout, states: Tensor) -> Tensor:
-        """Compute the part that encodes word order from tokens (B, T) and the Transformer's states (N, H): (B, K)."""
+        """Compute the bound part, (B, K), from tokens (B, T) and the Transformer's states (N, H)."""
         words = self.body.words.table(layout.pack(side.ids)) * math.sqrt(self.body.width)
         positions = layout.columns + exact(self.shift(states))[:, 0]
         return layout.sum(self.binding.bind(exact(self.lexical(words) + self.compose(states)), positions))
 
 
 class MemoryReader(Memory):
-    """Read the vectors that are bound to positions in a latent, for a decoder. The vector at a token's position is
-    added to the input of that token, and the decoder attends to the vectors at positions 0 to S - 1 (slots). The bound
+    """Give a decoder the vectors that `BoundPooling` bound to positions. The vector of position p is added to the
+    decoder's input at position p. All tokens attend to the vectors of the first S positions, called slots. The bound
     part of the latent, which encodes word order, has `bound` units, K, and starts at unit `first`."""
 
     def __init__(self, first: int, bound: int, width: int, slots: int):
@@ -167,12 +167,12 @@ class TaggedDecoder(nn.Module):
 
 SLOTS, RELATIONS, KEY_WIDTH = 8, 4, 32
 ROUNDING = 1e-4  # a vector shorter than this is mostly rounding error, and is not scaled to length 1
-SHARP = 3.0  # scale of the initial attention weights; with 1, each slot would attend to all tokens almost equally
+SHARP = 3.0  # scale of the initial attention scores; with 1, each slot would attend to all tokens almost equally
 
 
 class RolePooling(nn.Module):
-    """Encode who does what to whom ("roles"), by 8 attention sums over tokens ("slots") and 4 over pairs of tokens
-    ("relations").
+    """Encode who does what to whom ("roles") by 8 attention-weighted sums over tokens ("slots"), and 4 such sums over
+    pairs of tokens ("relations").
 
     Let c_t be the vector of token t minus the mean vector of the sentence. This difference removes the component that
     related words such as "boy" and "girl" share. Let U, V and W be trained matrices.
@@ -192,7 +192,7 @@ class RolePooling(nn.Module):
     def __init__(self, layers: Sequence[EncoderLayer], width: int, roles: int):
         super().__init__()
         if roles < 2 * SLOTS or roles % (2 * SLOTS):
-            raise UsageError(f"roles_dim {roles} must be a multiple of {2 * SLOTS}: half of it is for {SLOTS} slots")
+            raise UsageError(f"roles_dim {roles} must be a multiple of {2 * SLOTS}, and at least {2 * SLOTS}")
         self.width, self.layers, inner = roles, nn.ModuleList(layers), layers[0].width
         self.enter, self.norm = Linear(width, inner), nn.LayerNorm(inner)
         self.slots, self.filler = Linear(inner, SLOTS), Linear(width, roles // 2 // SLOTS, bias=False)
@@ -202,8 +202,8 @@ class RolePooling(nn.Module):
         self.head, self.dependent = Linear(width, of_pair, bias=False), Linear(width, of_pair, bias=False)
 
     def forward(self, side: Tokens, layout: PackedLayout, words: tuple[Tensor, Tensor]) -> Tensor:
-        """Encode who does what to whom as a vector of norm 1 or 0 for each sentence, (B, K). `words` are the token
-        vectors (N, D) and their weights in the sentence's mean, (N,); tokens of weight 0 are ignored."""
+        """Encode who does what to whom as one vector of norm 1 per sentence, (B, K); zeros if all its tokens are equal.
+        `words` are token vectors (N, D) and their weights in the sentence's mean, (N,). Weight 0 excludes a token."""
         vectors, weights = words
         x = self.norm(self.enter(vectors * math.sqrt(vectors.shape[1])))
         x = x + sinusoids(0, layout.shape[1], x)[layout.columns]
@@ -214,7 +214,7 @@ class RolePooling(nn.Module):
         counted = (layout.unpack(weights[:, None]).squeeze(2) > 0) & layout.mask  # (B, T)
         halves = self.of_slots(x, centred, counted, layout), self.of_relations(x, centred, counted, layout)
         roles = torch.cat([F.normalize(half.flatten(1), eps=ROUNDING) for half in halves], dim=1) * math.sqrt(0.5)
-        # return 0 if all tokens are equal, because their centred vectors are only rounding errors
+        # If all tokens of a sentence are equal, return zeros: its centred vectors are only rounding errors.
         ids = layout.unpack(layout.pack(side.ids)[:, None]).squeeze(2)  # (B, T)
         first = ids.gather(1, counted.int().argmax(1, keepdim=True))
         return roles.where(((ids != first) & counted).any(1, keepdim=True), 0)
@@ -273,13 +273,14 @@ class WithoutLanguage(nn.Module):
         self.width: int = body.width  # type: ignore[assignment]
         self.body, self.langs, self.parts, self.memory = body, list(langs), list(parts), memory
         self.register_buffer("means", torch.zeros(len(self.langs), self.width))
-        self.register_buffer("read", torch.zeros(len(self.langs)))  # sentences in each mean, at most `memory`
-        self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))  # Orthonormal, or zero.
-        # micro_batch: for each language, the sum of its vectors in the current micro-batch, and their number.
+        self.register_buffer("read", torch.zeros(len(self.langs)))  # number of sentences in each mean, up to `memory`
+        # `directions` is an orthonormal basis of the subspace to remove, or zero. `micro_batch` has, for each language,
+        # the sum of its vectors in the current micro-batch, and their number.
+        self.register_buffer("directions", torch.zeros(len(self.langs) - 1, self.width))
         self.register_buffer("micro_batch", torch.zeros(len(self.langs), self.width + 1), persistent=False)
-        # `seen` has, for each language, four sums over its sentences since the last update (`compare_languages`): (1)
-        # the vector minus the language's mean and minus the common shift, only in micro-batches with several languages;
-        # (2) the common shift, in all micro-batches; (3) and (4) the numbers of sentences in sums 1 and 2.
+        # `seen` has four sums for each language, over its sentences since the last optimiser step. Sum 1 is of vectors
+        # minus the language's mean and the common shift (`compare_languages`), only in micro-batches with several
+        # languages. Sum 2 is of common shifts, in all micro-batches. Sums 3 and 4 count the sentences in sums 1 and 2.
         self.register_buffer("seen", torch.zeros(len(self.langs), 2 * self.width + 2), persistent=False)
 
     def forward(self, side: Tokens, layout: PaddedLayout | None = None) -> Tensor:
@@ -303,8 +304,8 @@ class WithoutLanguage(nn.Module):
 
     @torch.no_grad()
     def compare_languages(self) -> None:
-        """Add the micro-batch to the sums `seen`. The difference between a language's vectors and its mean has two
-        summands: a shift that all languages of the micro-batch have in common, and the remaining difference."""
+        """Add the micro-batch to `seen`. A language's vectors differ from the language's mean by a shift that all
+        languages of the micro-batch share, and by a remainder. `seen` has separate sums of shifts and of remainders."""
         total, count = self.micro_batch.split([self.width, 1], dim=1)
         present = count > 0
         gaps = torch.where(present, total / count.clamp(min=1) - self.means, 0.0)
@@ -316,14 +317,14 @@ class WithoutLanguage(nn.Module):
 
     @torch.no_grad()
     def settle(self, seen: Tensor) -> None:
-        """Update the languages' means and the subspace to remove at the end of an optimiser step. `seen` (K, 2 H + 2)
-        is the sum of `self.seen` over all processes."""
+        """Update the K languages' means and the subspace to remove, at the end of an optimiser step. The argument
+        `seen`, (K, 2 H + 2), is the sum of `self.seen` over all processes."""
         apart, common, translated, count = seen.split([self.width, self.width, 1, 1], dim=1)
         translated = translated[:, 0]
         self.read.copy_(torch.minimum(self.read + translated, translated.clamp(min=self.memory)))
         self.means += apart / self.read.clamp(min=1)[:, None]
         self.means += common.sum(0) / count.sum().clamp(min=self.memory)
-        all_read = self.read.min() > 0  # the basis stays zero until all languages have occurred
+        all_read = self.read.min() > 0  # nothing is removed until every language has a mean
         between = torch.linalg.qr((self.means[1:] - self.means[:1]).T).Q.T  # (K - 1, H)
         self.directions.copy_(torch.where(all_read, between, self.directions))
         self.seen.zero_()
@@ -342,7 +343,7 @@ class ClosingMarks(nn.Module):
         """Find closing marks, (B, T) bool: marks followed only by marks and EOS. The first token never counts."""
         inside = side.mask & (side.ids != EOS)
         others = inside & ~self.marks[side.ids]
-        words_after = others.flip(1).cumsum(1).flip(1)  # counts words from each token on, the token included
+        words_after = others.flip(1).cumsum(1).flip(1)  # number of words at or after each token
         at_end = inside & (words_after == 0)
         return torch.cat([torch.zeros_like(at_end[:, :1]), at_end[:, 1:]], dim=1)
 
@@ -358,8 +359,8 @@ class ClosingMarks(nn.Module):
         return Tokens.of(ids, column <= last, side.lang)
 
     def exchange(self, side: Tokens, share: float) -> Tokens:
-        """Give a share of the sentences the closing mark of another sentence in the batch, and return all sentences.
-        Only sentences with exactly one closing mark give or get a mark."""
+        """Return the sentences, each with the closing mark of another random sentence with probability `share`. Only
+        sentences with exactly one closing mark give or get one."""
         single = self.closing(side).sum(1) == 1  # (B,)
         column = (side.mask.sum(1) - 2).clamp(min=0)[:, None]  # position of the last token before EOS
         mark, other = side.ids.gather(1, column), torch.randperm(len(side.ids), device=side.ids.device)

@@ -34,7 +34,7 @@ class KVCache:
     """
 
     layers: list[KeyValues]
-    ancestor_mask: Tensor  # (B, n, S) bool
+    ancestor_mask: Tensor  # (B, n, S) bool, for S stored tokens
     latent: Tensor  # (B, L)
     scorer: Scorer
     attended: list[Tensor | None]  # for each layer, the keys and values of cross-attention, (2, B, heads, S, H/heads)
@@ -58,14 +58,14 @@ class KVCache:
 
 class Memory(nn.Module):
     """Maps a latent to two kinds of vectors for a decoder: a vector for each input token, which is added to the token,
-    and S vectors per sentence (slots), to which all tokens attend."""
+    and S vectors per sentence, called slots, to which all tokens attend."""
 
     def at(self, latent: Tensor, positions: Tensor, layout: PackedLayout) -> Tensor:
         """Return the vectors to add to a decoder's input tokens: latents (B, L), positions (N,) -> (N, H)."""
         raise NotImplementedError
 
     def states(self, latent: Tensor) -> Tensor:
-        """Return the vectors to which tokens attend (slots): latents (B, L) -> (B, S, H)."""
+        """Return the slots, the vectors to which all tokens attend: latents (B, L) -> (B, S, H)."""
         raise NotImplementedError
 
     def keys_values(self, latent: Tensor, layers: Sequence[CrossAttention]) -> list[Tensor | None]:
@@ -82,8 +82,8 @@ class DecoderLayer(nn.Module):
     (if `slots`), and a feed-forward layer.
 
     Fusion replaces the attention to a source sentence by Linear([x ; z]) (attention fusion: paper, sec. 2). It is
-    computed as Linear_x(x) + Linear_z(z), so that the second summand is computed only once per sentence. The released
-    code also computes a ReLU of the result, but does not use it.
+    computed as Linear_x(x) + Linear_z(z), so that Linear_z(z) is computed once per sentence, not per token. The
+    released code also computes a ReLU of the result, but discards it.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class CausalDecoder(nn.Module):
     words: TokenAndPositionEmbedding
     layers: nn.ModuleList
     heads: int  # number of attention heads in each layer
-    layer: OutputLayer  # the output layer, which has this name in checkpoints
+    layer: OutputLayer  # the output layer; checkpoints store its weights under this name
     word_dropout = 0.0  # share of previous tokens that are hidden in training, so that the latent has to encode them
 
     def predict(
@@ -140,7 +140,7 @@ class CausalDecoder(nn.Module):
         attended: Sequence[Tensor | None],
         real: Tensor | None = None,
     ) -> SentencePrediction:
-        """Predict sentences `target` (B, T) from latents (B, L). `KVCache` describes `attended` and `real`."""
+        """Predict sentences `target` (B, T) from latents (B, L). For `attended` and `real`, see the class `KVCache`."""
         layout = PackedLayout.of(target)
         x = self.words(layout.pack(shift_right(target.ids)), layout)  # (N, H)
         if self.training and self.word_dropout:
@@ -245,7 +245,7 @@ class TransformerDecoder(CausalDecoder):
         return words
 
     def slots(self, latent: Tensor) -> list[Tensor | None]:
-        """Return the keys and values of the slots in `memory` for each layer, (2, B, heads, S, H/heads), or None."""
+        """Return the slots' keys and values for each layer, (2, B, heads, S, H/heads); None if there is no memory."""
         if self.memory is None:
             return [None] * len(self.layers)
         return self.memory.keys_values(latent, [cast(CrossAttention, layer.cross) for layer in self.layers])

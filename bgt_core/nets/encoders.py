@@ -19,8 +19,8 @@ from bgt_core.posterior import Gaussian, Point, VonMisesFisher
 
 
 class MeanPooling(nn.Module):
-    """The mean of token vectors, without EOS and unknown tokens: the model SP of Wieting et al. (2019). A sentence of
-    only unknown tokens gets the zero vector; in the released code, it gets the vector of the unknown token."""
+    """The mean of token vectors, without EOS and unknown tokens, as in the model SP of Wieting et al. (2019). Sentences
+    of only unknown tokens get the zero vector; in the released code, they get the vector of the unknown token."""
 
     def __init__(self, table: nn.Embedding, dropout: float = 0.0):
         super().__init__()
@@ -71,11 +71,11 @@ class SIFPooling(nn.Module):
     def words(self, side: Tokens, layout: PackedLayout) -> tuple[Tensor, Tensor]:
         """Return token vectors of length 1, and token weights: Tokens (B, T) -> (N, H), (N,). EOS has weight 0."""
         ids = layout.pack(side.ids)  # (N,)
-        weights = self.rarity[ids] * (ids != EOS) * math.sqrt(self.width)  # sqrt makes units of the mean about N(0, 1)
+        weights = self.rarity[ids] * (ids != EOS) * math.sqrt(self.width)  # so units of rare tokens have variance 1
         return F.normalize(self.table(ids)), weights
 
     def pool(self, vectors: Tensor, weights: Tensor, layout: PackedLayout) -> Tensor:
-        """Average the vectors (N, H) of each sentence, multiplied by their weights (N,): (B, H)."""
+        """Multiply token vectors (N, H) by their weights (N,), and average them for each sentence: (B, H)."""
         return layout.sum(vectors * weights[:, None]) / layout.sum(weights > 0).clamp(min=1)[:, None]
 
 
@@ -149,16 +149,16 @@ class PeepholeLSTM(nn.Module):
             nn.init.normal_(weight, std=STD)
 
     def forward(self, x: Tensor, layout: PackedLayout) -> Tensor:
-        """Compute the state after each token, (N, H), at least in single precision, from token vectors (N, K)."""
+        """Compute the state after each token from token vectors: (N, K) -> (N, H), in float32 or float64."""
         if torch.onnx.is_in_onnx_export():
             return layout.pack(self.exported(layout.unpack(x)))
         parts = [part for *_, part in layout.length_blocks]
-        sums = self.inputs(x).split([len(part.flat_index) for part in parts])  # (N, 4 * H) before the split
+        sums = self.inputs(x).split([len(part.flat_index) for part in parts])  # (N, 4 * H), split by sentence length
         return torch.cat([part.pack(self.states(part.unpack(own))) for part, own in zip(parts, sums, strict=True)])
 
     def states(self, sums: Tensor) -> Tensor:
         """Compute the states (B, T, H) from W x_t + b of the gates and the cell, (B, T, 4 * H). Padding must be on the
-        right; its states are arbitrary."""
+        right; the states computed at padding are to be ignored."""
         peep_i, peep_o, peep_f = self.peepholes
         hidden = cell = exact(sums.new_zeros(len(sums), self.width))  # (B, H)
         states = []
@@ -278,7 +278,7 @@ class Encoder(nn.Module):
 
 
 def quantised(encoder: Encoder) -> Encoder:
-    """Return a copy of the encoder whose body multiplies in 8 bits. The copy shares all other parts with `encoder`."""
+    """Return a copy of the encoder with linear layers in 8 bits in its body. All else is shared with `encoder`."""
     return Encoder(_replaced(encoder.body), encoder.head)
 
 

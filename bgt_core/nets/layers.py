@@ -31,7 +31,7 @@ class Dropout(nn.Module):
 
 @dataclass(eq=False)
 class KeyValues:
-    """The keys and values that one layer has computed so far in a search."""
+    """The keys and values that one self-attention layer of a decoder has computed so far in a search."""
 
     store: Tensor  # (2, B, heads, room, H/heads): keys and values, and free room for later tokens
     used: int = 0  # number of tokens in `store`
@@ -101,7 +101,7 @@ class TokenAndPositionEmbedding(nn.Module):
         self.table, self.dropout = table, Dropout(dropout)
 
     def forward(self, ids: Tensor, layout: PackedLayout, start: int = 0) -> Tensor:
-        """Embed token ids: (N,) -> (N, H), in the dtype of matrix products. `start` is the position of column 0."""
+        """Embed token ids: (N,) -> (N, H), in the dtype of matrix products. A sentence's first position is `start`."""
         words = self.table(ids) * math.sqrt(self.table.embedding_dim)
         x = words + sinusoids(start, layout.shape[1], words)[layout.columns]
         return self.dropout(x.to(matmul_dtype(x)))
@@ -110,7 +110,7 @@ class TokenAndPositionEmbedding(nn.Module):
 def blocks_of(q: Tensor, k: Tensor) -> list[slice]:
     """Split T queries (B, heads, T, D) into blocks. Attention to the keys (B, heads, S, D) is computed block by block,
     so that memory does not grow with T * S. Texts of up to about a thousand words need only one block."""
-    if torch.compiler.is_compiling():  # a compiled graph must work for any T
+    if torch.compiler.is_compiling():  # use one block, because a compiled graph must work for any T
         return [slice(None)]
     size = max(1, BLOCK_SCORES // (q.shape[0] * q.shape[1] * k.shape[2]))
     return [slice(start, start + size) for start in range(0, q.shape[2], size)]
@@ -148,7 +148,7 @@ class SelfAttention(nn.Module):
     ) -> Tensor:
         """Attend within sentences: x (N, H), allowed (a mask, broadcast to (B, heads, T, S)) -> (N, H)."""
         qkv, blocks, mixed = self.qkv(x), layout.length_blocks, []
-        # `split`, because in the backward pass each slice would create a gradient for all tokens
+        # Use `split`: in the backward pass, each slice would allocate a gradient as large as `qkv`.
         parts = qkv.split([len(part.flat_index) for *_, part in blocks]) if len(blocks) > 1 else [qkv]
         for of_block, (rows, _, part) in zip(parts, blocks, strict=True):
             here = allowed
@@ -162,7 +162,7 @@ class SelfAttention(nn.Module):
 
 
 class CrossAttention(nn.Module):
-    """Multi-head attention to the states of a source sentence."""
+    """Multi-head attention to the states of a source sentence, or to the slots of a `Memory`."""
 
     def __init__(self, width: int, heads: int):
         super().__init__()
@@ -171,7 +171,7 @@ class CrossAttention(nn.Module):
         self.out = xavier_linear(width, width)
 
     def keys_values(self, states: Tensor, layout: PackedLayout) -> Tensor:
-        """Compute the source's keys and values, once for all queries: states (M, H) -> (2, B, heads, S, H/heads)."""
+        """Compute the keys and values of M source tokens: states (M, H) -> (2, B, heads, S, H/heads)."""
         return layout.split(self.kv(states), 2, self.heads)
 
     def forward(self, x: Tensor, layout: PackedLayout, keys_values: Tensor, real: Tensor | None) -> Tensor:

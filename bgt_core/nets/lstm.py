@@ -56,7 +56,7 @@ class BiLSTM(nn.Module):
         layout, mirror = layout or PackedLayout.of(side), mirrored(side.mask)
         x = self.dropout(self.table(side.ids))  # (B, T, H)
         for forward, backward in zip(self.forward_layers, self.backward_layers, strict=True):
-            ahead, behind = forward(x)[0], flip(backward(flip(x, mirror))[0], mirror)  # (B, T, H / 2)
+            ahead, behind = forward(x)[0], flip(backward(flip(x, mirror))[0], mirror)  # (B, T, H / 2) each
             x = self.dropout(torch.cat([ahead, behind], dim=-1))
         return layout.mean(layout.pack(x))
 
@@ -91,7 +91,7 @@ class FinalStates(nn.Module):
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Encode sentences as vectors: Tokens (B, T) -> (B, 2 * width)."""
         x = self.dropout(self.table(side.ids))  # (B, T, H)
-        both = self.forward_lstm(x)[0], self.backward_lstm(flip(x, mirrored(side.mask)))[0]  # (B, T, width)
+        both = self.forward_lstm(x)[0], self.backward_lstm(flip(x, mirrored(side.mask)))[0]  # (B, T, width) each
         rows, last = torch.arange(len(x), device=x.device), side.mask.sum(1) - 1
         return torch.cat([states[rows, last] for states in both], dim=-1)
 
@@ -135,7 +135,7 @@ class LSTMState:
 
 class RecurrentDecoder(nn.Module):
     """An LSTM that computes p(sentence | latent), and starts from EOS. Subclasses define the LSTM's `inputs`. By
-    default, `initial_state` is zero and `features` do not depend on the latent; subclasses may override both."""
+    default, `initial_state` returns zeros, and `features` ignores the latent; subclasses may override both."""
 
     def __init__(self, lstm: nn.LSTM, layer: OutputLayer, dropout: float):
         super().__init__()
@@ -151,7 +151,7 @@ class RecurrentDecoder(nn.Module):
         )
 
     def inputs(self, ids: Tensor, latent: Tensor) -> Tensor:
-        """Return the input of the LSTM: previous tokens (B, T), latent (B, L) -> (B, T, any)."""
+        """Return the input of the LSTM: previous tokens (B, T), latent (B, L) -> (B, T, input size of the LSTM)."""
         raise NotImplementedError
 
     def initial_state(self, latent: Tensor) -> tuple[Tensor, Tensor]:
@@ -231,7 +231,7 @@ class TwoLatentDecoder(RecurrentDecoder):
     """An LSTM that computes p(sentence | syntactic latent, semantic latent) (Chen et al. 2019).
 
     The latent is [syntactic ; semantic] (B, L). In each step, the LSTM reads the first `syntactic` units of the latent,
-    and the previous token, as in the authors' decoder for generation. Without a `table`, the LSTM reads no tokens.
+    and the previous token, as when the authors generate text. If `table` is None, the LSTM reads no tokens.
     The output layer reads the semantic latent.
     """
 

@@ -20,8 +20,8 @@ from bgt_core.contracts import Tokens
 
 STEPS = 1 << 16  # number of values of a 16-bit integer; dropout draws one such integer for each unit
 CHUNK = 32  # number of tokens per softmax, so that their scores fit into the cache of a CPU core
-BLOCK = 1024  # maximum number of tokens with float32 scores in memory at once; twice as many in bf16
-SLAB = 2048  # rows of the weight's gradient that are computed at once, to limit memory
+BLOCK = 1024  # maximum number of tokens whose float32 scores are in memory at once; in bf16, twice as many
+SLAB = 2048  # number of rows of the weight's gradient that are computed at once, to limit memory
 GPU_BLOCK = 8192  # replaces CHUNK and BLOCK on a GPU, because GPUs are fast only with large products
 
 
@@ -99,7 +99,7 @@ class PackedLayout:
         return z.index_select(0, self.rows)
 
     def sum(self, x: Tensor) -> Tensor:
-        """Sum over the tokens of each sentence, at least in single precision: (N, ...) -> (B, ...)."""
+        """Sum over the tokens of each sentence, in float32 or float64: (N, ...) -> (B, ...)."""
         x = exact(x)
         return x.new_zeros(self.shape[0], *x.shape[1:]).index_add(0, self.rows, x)
 
@@ -140,7 +140,7 @@ class PackedLayout:
 
     @cached_property
     def fill_index(self) -> Tensor:
-        """The index of the token to copy to each padded position, (B * T,). Padding gets the last token before it."""
+        """For each position of the padded tensor, the index of the token to copy: at padding, the last one before."""
         return (self.mask.flatten().cumsum(0) - 1).clamp(min=0)
 
 
@@ -152,7 +152,7 @@ class PaddedLayout(PackedLayout):
 
     @classmethod
     def of_mask(cls, mask: Tensor) -> PaddedLayout:
-        """Return the layout of sentences with this mask, (B, T)."""
+        """Return the layout of B sentences with the mask of real tokens (B, T)."""
         batch, length = mask.shape
         return cls((batch, length), torch.arange(batch * length), mask)
 
@@ -168,7 +168,7 @@ class PaddedLayout(PackedLayout):
         return self.mask[:, None, None, :]
 
     def sum(self, x: Tensor) -> Tensor:
-        """Sum over the real tokens of each sentence, at least in single precision: (B * T, ...) -> (B, ...)."""
+        """Sum over the real tokens of each sentence, in float32 or float64: (B * T, ...) -> (B, ...)."""
         real = self.mask.view(*self.shape, *[1] * (x.dim() - 1))
         return exact(x).unflatten(0, self.shape).where(real, 0).sum(1)
 
@@ -191,7 +191,7 @@ def dropout(x: Tensor, probability: float) -> Tensor:
 
 
 def softmax(scores: Tensor) -> Tensor:
-    """Softmax over the last dimension, at least in single precision."""
+    """Compute the softmax over the last dimension in float32, or in float64 for float64 scores."""
     return _ShortSoftmax.apply(exact(scores))
 
 
@@ -220,8 +220,8 @@ def nll(
     """Compute the label-smoothed cross-entropy of scores = features (N, H) @ weight (V, H).T + offset, in nats.
 
     The offset (B, V) is added to the scores of all tokens of a sentence. The loss is a scalar: the sum over tokens of
-    (1 - smoothing) * NLL + smoothing * mean over V of -log p. The second result is the NLL of each sentence, (B,),
-    without smoothing and without a gradient. The forward pass also computes the gradients, in blocks of tokens. So
+    (1 - smoothing) * NLL + smoothing * (mean of -log p over the vocabulary). The NLL of each sentence is returned too,
+    (B,), without smoothing or gradient. The forward pass also computes the gradients, in blocks of tokens. So
     memory does not grow with N x V, and no score is computed twice.
     """
     layout = PackedLayout.of(target)
@@ -249,12 +249,12 @@ class _FusedNLL(torch.autograd.Function):
         smoothing: float,
         learns: bool,
     ) -> tuple[Tensor, Tensor]:
-        """Compute the loss: x (N, H), weight (V, H), offset (B, V) or None, rows (N,) = each token's sentence, target
-        (N,).
+        """Compute the loss: x (N, H), weight (V, H), offset (B, V) or None, target (N,); rows (N,) are the indices of
+        the tokens' sentences.
 
         `learns`: whether gradients were enabled in the caller; torch always disables them inside this method."""
         wants_gradient = learns and any(ctx.needs_input_grad[:3])
-        dtype = torch.promote_types(x.dtype, torch.float32)  # dtype of softmax and sums; x has the dtype of products
+        dtype = torch.promote_types(x.dtype, torch.float32)  # for softmax and sums; products have x's dtype
         block = BLOCK * 4 // x.itemsize if x.device.type == "cpu" else GPU_BLOCK
         used = weight.to(x.dtype)
         shared = None if offset is None else offset.to(dtype)
@@ -279,7 +279,7 @@ class _FusedNLL(torch.autograd.Function):
                     grad_weight[slab] = grad_weight[slab].add_(product) if first else product
             del gradients  # free their memory before the next block
         nats, loss = total - gold, (total - (1 - smoothing) * gold).sum()
-        if smoothing:  # this needs no pass over the scores, because the mean score is linear in x and in weight
+        if smoothing:  # the mean score is linear in x and weight, so this needs no further pass over the scores
             even, direction, share = x.sum(0, dtype=dtype), weight.sum(0, dtype=dtype), smoothing / len(weight)
             loss -= share * (even @ direction)
             grad_x -= share * direction
@@ -307,9 +307,8 @@ def _scores_to_gradients_(
 ) -> tuple[Tensor, Tensor]:
     """Replace the scores of n tokens, (n, V), by the gradients of the loss. Return gold scores and logsumexps, (n,).
 
-    `scores` do not yet include the offset (B, V). The gradient of the offset is added to `grad_offset`. The term of the
-    loss that contains the mean score is left out of the gradients. On a CPU, a pass covers so few tokens that their
-    scores stay in the cache.
+    `scores` do not yet include the offset (B, V). Its gradient is added to `grad_offset`. The caller adds the gradient
+    of the loss term that has the mean score. On a CPU, softmax is computed for few tokens at once, so that it is fast.
     """
     dtype = torch.promote_types(scores.dtype, torch.float32)
     gold, top, peak = scores.new_empty(3, len(scores), 1, dtype=dtype)
@@ -317,7 +316,7 @@ def _scores_to_gradients_(
     chunk = CHUNK if scores.device.type == "cpu" else GPU_BLOCK
     parts = [part.split(chunk) for part in (scores, rows, target[:, None], gold, top, peak, less)]
     for gradient, row, piece, gold_part, top_part, peak_part, less_part in zip(*parts, strict=True):
-        score = gradient.to(dtype)  # a copy of 16-bit scores, otherwise the same memory
+        score = gradient.to(dtype)  # copies 16-bit scores; float32 scores share the memory of `gradient`
         if offset is not None:
             score += offset.index_select(0, row)
         torch.gather(score, 1, piece, out=gold_part)

@@ -25,7 +25,7 @@ from bgt_core.nets.operations import PackedLayout, exact, nll
 class Scorer:
     """An output layer, prepared for the latents of B sentences. It computes logits from a decoder's features."""
 
-    latent_bias: Tensor  # (B, any), computed once from the latents, and passed to `score` as bias
+    latent_bias: Tensor  # (B, any size): computed once per sentence from the latents, and passed to `score` as bias
     score: Callable[[Tensor, Tensor], Tensor]  # (features (..., H), bias (..., any)) -> scores (..., V)
 
     def __call__(self, features: Tensor) -> Tensor:
@@ -45,7 +45,7 @@ class OutputLayer(Protocol):
         ...
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """Compute `Prediction.nll`, (loss, nats), from features (N, H) and latents (B, L)."""
+        """Compute (loss, nats), as defined in `Prediction.nll`, from features (N, H) and latents (B, L)."""
         ...
 
 
@@ -92,7 +92,7 @@ class LabelPrediction:
     role: Role = "auxiliary"
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """Return the cross-entropy as (loss, nats), a scalar and (B,)."""
+        """Return the label-smoothed loss, a scalar, and each row's cross-entropy without smoothing in nats, (B,)."""
         labels = self.labels.long()
         loss = F.cross_entropy(self.logits, labels, reduction="sum", label_smoothing=smoothing)
         return loss, F.cross_entropy(self.logits.detach(), labels, reduction="none")
@@ -230,7 +230,7 @@ class Perceptron(nn.Module):
 
 
 class PerceptronOutput(nn.Module):
-    """An output layer whose scores are W MLP([features ; z]), where z is the last `latent` units of the latent."""
+    """An output layer whose scores are W MLP([features ; z]). Here z is the last `latent` units of a longer latent."""
 
     def __init__(self, vocab_size: int, features: int, latent: int, hidden: int, layers: int):
         super().__init__()
@@ -273,7 +273,7 @@ class BagOfWords(nn.Module):
         return Scorer(self.matrix(self.perceptron(latent)), lambda features, bias: bias)
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """Compute (loss, nats) from latents (B, L). Label smoothing is ignored."""
+        """Return the sum of all NLLs, and each sentence's NLL in nats, (B,). Features and smoothing are not used."""
         layout = PackedLayout.of(target)
         log_p = exact(self.matrix(self.perceptron(latent))).log_softmax(-1)  # (B, V)
         ids = layout.pack(target.ids)  # (N,)
@@ -316,8 +316,8 @@ class PositionPrediction:
         return f"{self.role}/{self.column}"
 
     def nll(self, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        """Return (loss, nats), a scalar and (B,): the cross-entropy of each token's true position. Positions after the
-        end of a sentence have probability 0."""
+        """Return the loss, a scalar, and each sentence's sum of the NLLs of its tokens' positions in nats, (B,).
+        Positions after the end of a sentence have probability 0."""
         layout, predictor = PackedLayout.of(self.target), self.predictor
         ids, place = layout.pack(self.target.ids), layout.columns  # (N,)
         words = predictor.table(ids)

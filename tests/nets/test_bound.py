@@ -68,8 +68,8 @@ def pooling(bound: int = 10, roles: int = 16, bound_share: float = 0.2, roles_sh
     [
         ({"bound": 7}, r"bound_dim must be even and at least 2 \(got 7\)"),
         ({"roles": 24}, "roles_dim 24 must be a multiple of 16"),
-        ({"bound_share": 0.0}, "bound_share 0.0, roles_share 0.3: must be above 0 and sum to below 1"),
-        ({"bound_share": 0.5, "roles_share": 0.5}, "must be above 0 and sum to below 1"),
+        ({"bound_share": 0.0}, "bound_share 0.0 and roles_share 0.3 must be above 0, and their sum below 1"),
+        ({"bound_share": 0.5, "roles_share": 0.5}, "must be above 0, and their sum below 1"),
     ],
 )
 def test_impossible_sizes_and_shares_are_refused(settings: dict[str, Any], message: str) -> None:

@@ -143,7 +143,7 @@ def add(out: Path, rows: list[Row]) -> None:
 
 
 def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> list[Row]:
-    """Measure an encoder on English and one other language. Return no rows if its vectors cannot be split."""
+    """Measure an encoder on English and one other language. Return no rows if there are too few pairs for a split."""
     test = published(data, lang)
     fitting = [column[: max(CURVE) if lang in LONG else PAIRS] for column in pairs(data, lang)]
     inner = Remembered(narrow(encoder, dict(zip((ENGLISH, lang), fitting, strict=True))))
@@ -160,7 +160,7 @@ def of_language(name: str, encoder: SentenceEncoder, data: Path, lang: str) -> l
             start = perf_counter()
             split = bgt_core.split(None, few, method="bgt")
             seconds = perf_counter() - start
-        except UsageError:  # raised if vectors of this width need more pairs
+        except UsageError:  # `split` needs more pairs for vectors of this width
             continue
         shared = [split.shared(column, of) for column, of in zip(tested, (ENGLISH, lang), strict=True)]
         rows.append(row("bgt: shared", f"P@1 in the pool, {count} pairs", 100 * found_in_pool(shared), items=2_000))
@@ -207,7 +207,7 @@ def of_network(columns: Sequence[np.ndarray]) -> tuple[float, float, float, int]
     for fold in range(FOLDS):
         test, dev = folds == fold, folds == (fold + 1) % FOLDS
         train = ~(test | dev)
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # harmless: the best epoch is used
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the best epoch is used anyway
             probe = MLPProbe().fit(vectors[train], labels[train], (vectors[dev], labels[dev]))
         right += int((probe.predict(vectors[test]) == labels[test]).sum())
     low, high = wilson(right, len(labels))
@@ -249,7 +249,7 @@ def of_store(name: str, encoder: SentenceEncoder, data: Path, langs: Sequence[st
 
 
 def search(vectors: np.ndarray, queries: np.ndarray) -> np.ndarray:
-    """Return the indices (Q, 20) of the 20 nearest other vectors of each of the vectors `queries` (Q,)."""
+    """Return the indices (Q, 20) of the 20 other vectors nearest to each query; `queries` (Q,) are indices, too."""
     import faiss
 
     index = faiss.IndexFlatIP(vectors.shape[1])
@@ -306,15 +306,15 @@ def tables(rows: pd.DataFrame) -> str:
     langs, names = rows["lang"][rows["lang"] != "all"].unique(), rows["encoder"].unique()
 
     def cell(encoder: str, lang: str, part: str, measure: str) -> str:
-        """Format the mean of all values whose measure matches the pattern; over all languages if `lang` is ""."""
+        """Format the mean value of all rows whose measure matches the pattern; `lang` "" stands for all languages."""
         of = rows[(rows["encoder"] == encoder) & (rows["part"] == part) & rows["measure"].str.match(measure)]
         of = of[of["lang"] == lang] if lang else of[of["lang"] != "all"]
         half = of["half"].mean()
         return "" if of.empty else f"{of['value'].mean():.1f}" + (f" ± {half:.1f}" if half == half else "")
 
     def table(label: str, seconds: Sequence[str], columns: dict[str, tuple[str | None, str | None, str]]) -> str:
-        """Format a table with one row for each encoder and each string in `seconds`, the row's second cell. `columns`
-        maps column titles to the arguments of `cell`; None stands for the string in the second cell."""
+        """Format a table with a row for each encoder and each part or language in `seconds`. `columns` maps column
+        titles to (language, part, measure) as in `cell`, where None stands for the part or language of the row."""
         body = []
         for name in names:
             for second in seconds:

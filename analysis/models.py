@@ -111,7 +111,7 @@ def differing(pairs: Iterable[Pair], column: int, lang: str) -> Iterator[Pair]:
     for pair in pairs:
         groups[key(pair[1 - column])].setdefault(key(pair[column]), pair[column])
     for group in groups.values():
-        shown = [(text, values(text, lang)[:-1]) for text in group.values()]  # all but the last value, the closing mark
+        shown = [(text, values(text, lang)[:-1]) for text in group.values()]  # without the last value, the closing mark
         differ = (
             (text, other)
             for (text, own), (other, theirs) in combinations(shown, 2)
@@ -187,12 +187,12 @@ def erase_language(source: Path, out: Path, files: list[str]) -> None:
     bgt = bgt_core.load(source, "cpu", "fp32")
     modules = [(name, part) for name, part in bgt.model.named_modules() if isinstance(part, WithoutLanguage)]
     for _, erasing in modules:
-        erasing.directions.zero_()  # without directions, `embed` does not erase the language
+        erasing.directions.zero_()  # while the directions are 0, `embed` does not erase the language
     pairs = {}  # language -> [English sentences, their translations]
     for file in map(parse_source, files):
         english, lang = file.columns
         pairs[lang] = list(zip(*read_pairs(file.path, file.columns, Skipped(), strict=True), strict=True))
-    for _, erasing in reversed(modules):  # inner modules first, because outer modules use their vectors
+    for _, erasing in reversed(modules):  # inner modules first, because they compute the input of outer modules
         means = {
             lang: [bgt.embed(texts, lang=side).mean(0) for texts, side in zip(columns, (english, lang), strict=True)]
             for lang, columns in pairs.items()

@@ -198,7 +198,7 @@ class Grid:
             raise type(reason)(f"{reason.args[0]} So {text}", parameter=reason.parameter)
 
     def _rows(self, skip: Callable[[BgtError], None]) -> Iterator[tuple[ProbeTask, str, bool]]:
-        """Yield (task, language, whether the user named the task). Tasks of a named group are skipped without data."""
+        """Yield (task, language, whether the user named the task). Tasks of a group are skipped if they lack data."""
         named = self.named()
         members = [find(name) for group in self.tasks if isinstance(group, str) for name in GROUPS.get(group, ())]
         known = [encoder.langs for encoder in self.encoders.values() if encoder.langs]
@@ -216,7 +216,7 @@ class Grid:
                 yield task, lang, task in named
 
     def named(self) -> list[ProbeTask]:
-        """Return the tasks that the user named themselves, not by a group. It is an error if a language lacks them."""
+        """Return the tasks that the user named, not those of a named group. They must exist in every language."""
         tasks = [task if isinstance(task, ProbeTask) else find(task) for task in self.tasks if task not in GROUPS]
         return list(dict.fromkeys(tasks))
 

@@ -56,7 +56,7 @@ def paper_gaps() -> pd.DataFrame:
 def other_language(lang: str, langs: Sequence[str]) -> str:
     """Return the value of the column `other` for a result in `lang` by a model of the languages `langs`.
 
-    For a bilingual model with English, results on English sentences get the model's other language, as in the paper.
+    For a bilingual model with English, results on English sentences count for the other language, as in the paper.
     """
     others = [other for other in langs if other != "en"]
     return others[0] if lang == "en" and len(others) == 1 else lang
@@ -131,7 +131,7 @@ def spearman_interval(x: np.ndarray, y: np.ndarray, errors: np.ndarray) -> tuple
     rows = rng.integers(len(x), size=(RESAMPLES, len(x)))
     drawn = np.take_along_axis(y + errors * rng.standard_normal(rows.shape), rows, axis=1)
     first, second = (pd.DataFrame(values).rank(axis=1) for values in (x[rows], drawn))
-    low, high = first.corrwith(second, axis=1).quantile([0.025, 0.975])  # NaN (all values equal) is ignored
+    low, high = first.corrwith(second, axis=1).quantile([0.025, 0.975])  # ignores NaN (all values equal)
     return float(low), float(high)
 
 

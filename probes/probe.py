@@ -35,8 +35,8 @@ from probes.tasks import find
 
 Report = Callable[[str], None]  # called with a line of text at each step; raising an exception ends the work
 DEFAULT = ProbeConfig()
-DOMINANT = 0.90  # if one label has a larger share than this, accuracy is not informative
-MAX_DEVIATION = 3  # maximum difference of dev and test accuracy by chance, in half-widths of the interval
+DOMINANT = 0.90  # if a larger share of the items has the same label, accuracy is not informative
+MAX_DEVIATION = 3  # dev and test accuracy differ by chance by at most this number of half-widths of the interval
 MAX_TRUNCATED = 0.01  # if an encoder truncates a larger share of sentences, a warning is given
 NO_HIDDEN_LAYER = "word-content"  # SentEval never uses a hidden layer for this task
 
@@ -277,7 +277,7 @@ def result_of(
 
 
 def with_note(row: ProbeScore, majority: ProbeScore, best: ProbeScore | None) -> ProbeScore:
-    """Add a note if a score is not above the majority baseline's, or if a latent's score is below that of `best`."""
+    """Add a note if a score is not above the majority baseline's, or is below that of the best baseline `best`."""
     notes = [row.note] if row.note else []
     if row.latent != MAJORITY and row.ci_low <= majority.accuracy:
         notes.append("not separable from majority")

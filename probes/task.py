@@ -76,16 +76,16 @@ class ProbeTask:
     """A property of sentences, and the functions that label sentences from each kind of source.
 
     The kinds of sources are "text" (different sentences), "texts" ({language: `Text`}), "conllu" (parsed sentences) and
-    "trees" (bracketed trees). For "text", a labelling function uses the index of the sentence as the group of an item;
-    the caller replaces these indices by the groups of the sentences.
+    "trees" (bracketed trees). For "text", a labelling function stores the index of an item's sentence in `groups`; the
+    caller replaces the index by the group number of the sentence.
     """
 
     name: str
     about: str  # the question to answer about a sentence, in one line
-    builds: Mapping[str, Build]  # labelling functions by kind of source; the first kind that a folder has is used
+    builds: Mapping[str, Build]  # kind of source -> labelling function; the first kind that the folder contains is used
     langs: tuple[str, ...] = ()  # languages for which the task is defined; empty: any language
     file: str = ""  # name of SentEval's labelled file, without ".txt"
-    classes: int = 0  # number of labels in the published data if smaller data may have fewer, else 0
+    classes: int = 0  # number of labels in the published data, for tasks whose smaller data may have fewer; else 0
     reordered: bool = False  # whether the versions of a sentence differ only in word order
     group: str = ""  # surface, syntax or semantic, as in SentEval, or style; users can choose tasks by group
 
@@ -180,7 +180,7 @@ def in_one_split(items: Items) -> Items:
     """Keep each group in only one split: in test if the group occurs there, else in dev, else in train."""
     if items.splits is None:
         return items
-    highest: dict[int, int] = {}  # group -> rank of the split that keeps it
+    highest: dict[int, int] = {}  # group number -> rank of the split in which the group stays
     ranks = [SPLITS.index(split) for split in items.splits]
     for group, rank in zip(items.groups, ranks, strict=True):
         highest[group] = max(rank, highest.get(group, 0))
@@ -202,7 +202,7 @@ def common(items: Items) -> Items:
 
 
 def draw_splits(items: Items, rng: Random, sizes: Mapping[str, int] = SIZES) -> Items:
-    """Draw whole groups for test, dev and train, with the given sizes, or proportionally if there are fewer items."""
+    """Draw whole groups for test, dev and train. If there are too few items, all sizes shrink by the same factor."""
     total = sum(sizes.values())
     room = dict(sizes)
     if len(items.labels) < total:

@@ -42,8 +42,7 @@ class MajorityProbe(DummyClassifier):
 
 
 class BagProbe(ClassifierMixin, BaseEstimator):
-    """Logistic regression on sparse counts. The L2 penalty is lowered step by step while the loss on dev items
-    falls."""
+    """Logistic regression on sparse n-gram counts. The L2 penalty is lowered while this reduces the dev loss."""
 
     def __init__(self, strengths: Sequence[float] = (0.01, 0.1, 1.0)):
         self.strengths = strengths

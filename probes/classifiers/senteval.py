@@ -38,7 +38,7 @@ from bgt_core.errors import DataError
 Split = tuple[np.ndarray, Sequence[object]]  # vectors (N, D) and their N labels
 Parameters = list[Tensor]  # for each layer: the weights (S, out, in) and biases (S, out, 1) of S networks
 
-LANES = 16  # rows are padded to a multiple of a register's size; large powers of two would cause cache conflicts
+LANES = 16  # each row of weights is padded to a multiple of 16 floats; large powers of two cause cache conflicts
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class SentEval:
     batch_size: int = 64
     epoch_size: int = 4  # passes over the training items between two evaluations on the dev items
     tenacity: int = 5  # number of evaluations without a new best that are tolerated; the next ends training
-    max_epoch: int = 200  # training ends after more than this number of passes
+    max_epoch: int = 200  # training ends once more passes than this were made over the training items
     seed: int = 1111
 
 
@@ -68,7 +68,7 @@ class SplitResult:
 
 @dataclass
 class Candidate:
-    """The classifier with a certain L2 penalty, and the state of its early stopping."""
+    """One of the classifiers that are trained together: its L2 penalty, and the state of its early stopping."""
 
     penalty: float
     most_correct: int = -1  # highest number of correct dev items so far
@@ -142,7 +142,7 @@ class Stack:
             nn.init.kaiming_uniform_(weight, a=math.sqrt(5), generator=generator)  # the initialisation of nn.Linear
             nn.init.uniform_(bias, -1 / math.sqrt(inputs), 1 / math.sqrt(inputs), generator=generator)
             columns = 0 if depth else -(inputs + 1) % LANES
-            rows = int(depth < len(sizes) - 2)  # an unused row of weights for the unit that is always 1
+            rows = int(depth < len(sizes) - 2)  # a row of zeros; the output that it computes is replaced by 1
             layer = nn.functional.pad(torch.cat([weight, bias], 1), (0, columns, 0, rows))
             values.append(layer.repeat(len(penalties), 1, 1))
         self.sizes = sizes
@@ -166,7 +166,7 @@ class Stack:
     def train(self, vectors: Tensor, labels: np.ndarray, order: np.ndarray, batch_size: int) -> None:
         """Train all networks for one pass over vectors (N, D) and class indices (N,), in the order of rows `order`."""
         whole = len(order) - len(order) % batch_size
-        for batches in (order[:whole].reshape(-1, batch_size), order[whole:].reshape(1, -1)):  # the last is smaller
+        for batches in (order[:whole].reshape(-1, batch_size), order[whole:].reshape(1, -1)):  # full ones, then a rest
             if batches.size:
                 batch = torch.zeros(batches.shape[1], self.values[0].shape[2])
                 items = batch[:, : vectors.shape[1]]
@@ -177,17 +177,17 @@ class Stack:
                     self._update(batch, right)
 
     def _targets(self, labels: np.ndarray) -> np.ndarray:
-        """Return the positions (M, S * B) of M minibatches' class indices (M, B) in their flattened logits (S, C,
-        B)."""
+        """Return where the logits of the true classes are in the logits (S, C, B) of each minibatch, flattened:
+        indices (M, S * B) for M minibatches. `labels` (M, B) are the true classes of their items."""
         batches, items = labels.shape
         networks = np.arange(len(self.penalties))[:, None]
         return ((networks * self.sizes[-1] + labels[:, None]) * items + np.arange(items)).reshape(batches, -1)
 
     def _update(self, batch: Tensor, targets: Tensor) -> None:
-        """Take an Adam step on a minibatch (B, in); `targets` (S * B,) are the classes' positions in flattened
-        logits."""
+        """Take an Adam step on a minibatch (B, in). `targets` (S * B,) are the indices of the true classes' logits in
+        the flattened logits (S, C, B)."""
         first, *others = self.values
-        signals = [torch.mm(first.flatten(0, 1), batch.T).unflatten(0, first.shape[:2])]  # one product for all networks
+        signals = [torch.mm(first.flatten(0, 1), batch.T).unflatten(0, first.shape[:2])]
         for weights in others:
             signals[-1].sigmoid_()[:, -1] = 1
             signals.append(torch.bmm(weights, signals[-1]))
@@ -211,7 +211,7 @@ class Stack:
 def forward(parameters: Parameters, vectors: Tensor) -> Tensor:
     """Return the logits (S, C, N) that S networks compute from vectors (N, D)."""
     weight, bias = parameters[:2]
-    signal = torch.mm(weight.flatten(0, 1), vectors.T).unflatten(0, weight.shape[:2]).add_(bias)  # one product for all
+    signal = torch.mm(weight.flatten(0, 1), vectors.T).unflatten(0, weight.shape[:2]).add_(bias)
     for weight, bias in zip(parameters[2::2], parameters[3::2], strict=True):
         signal = torch.baddbmm(bias, weight, signal.sigmoid_())
     return signal

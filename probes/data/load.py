@@ -1,4 +1,4 @@
-"""Load the labelled sentences of a probing task in one language, from files or built-in, and describe their source."""
+"""Load labelled sentences of a probing task from files, or label the built-in sentences, and describe their origin."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 EXAMPLES, GRAMMAR = "example sentences", "built-in grammar"
 GRAMMAR_LANGS = ("en", "fr")
 DRAWN = 6_000  # number of sentences that the built-in grammar generates
-MIN_SENTENCES = 500  # minimum number of labelled built-in sentences; five seeds test half of them (intervals: 6 points)
+MIN_SENTENCES = 500  # minimum number of labelled built-in sentences; five probes test 250 of them, to within 6 points
 BUILT = {
     LABELLED: "labels of the file",
     "conllu": "labels from parses (CoNLL-U)",
@@ -111,7 +111,7 @@ def label_sentences(
 
 
 def _labelled_examples(task: ProbeTask, lang: str, seed: int) -> Items:
-    """Label built-in sentences (for style tasks, those about style); add English or French translations."""
+    """Label built-in sentences (style tasks have their own set), and attach their English or French translations."""
     other = "fr" if lang == "en" else "en"
     if task.group == "style":
         chosen = [each for each in style_sentences() if (each.lang, each.other) == (lang, other)]
@@ -129,9 +129,9 @@ def load_items(
     """Load the items of a task from the file or folder `data`, or label the built-in sentences.
 
     The splits of a labelled file are kept, but the file is cleaned: its tokens are joined to text, a sentence is used
-    once, or not at all if it has two labels, and all versions of a sentence are in one split. With `senteval`, the file
-    is used unchanged and in its order, and items without splits are divided into splits of SentEval's sizes. `seed`
-    affects only random draws.
+    once, or not at all if it has two labels, and sentences with the same words are in one split. With `senteval`, the
+    file is used unchanged and in its order, and items without splits are divided into splits of SentEval's sizes.
+    `seed` affects only random draws.
 
     Raises NotFound if the source is absent, DataError if it is damaged or too small, and UsageError if the task can't
     be labelled from this source, or is not defined for the language.
@@ -187,7 +187,7 @@ def _card(source: TaskSource, data: Path, items: Items, verbatim: bool, **more: 
 
 
 def _build(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: Random) -> Items:
-    """Label the sentences in files by the task's rules. Sentences with a common translation form one group."""
+    """Label the sentences in files by the task's rules. Sentences with a common translation will be in one split."""
     build = task.builds[kind]
     if kind == "conllu":
         return build(read_conllu(files), lang, rng)
@@ -237,7 +237,7 @@ class TaskSource(NamedTuple):
 
 
 class Text(NamedTuple):
-    """N different, normalised sentences in one language. Sentences with a common translation are in one group."""
+    """N different, normalised sentences in one language. Translations of the same text have the same group number."""
 
     sentences: list[str]
     groups: list[int]
@@ -316,7 +316,7 @@ def _folder_is(file: Path, lang: str) -> bool:
 
 
 def _is_source(file: Path, kind: str, langs: Sequence[str]) -> bool:
-    """Return whether a file is named like a source of this kind, such as text, in one of the languages `langs`."""
+    """Return whether the file name is that of an input file of this kind ("texts", "conllu") in one of `langs`."""
     name, folder = uncompressed(file.name), file.absolute().parent.name
     if kind in ("conllu", "trees"):
         start = re.split("[_.]", name)[0]
@@ -342,12 +342,12 @@ def read_labelled(file: Path, lang: str, reordered: bool = False, verbatim: bool
     """Read a file in the format of SentEval's data/probing: split, label, other columns and tokens, separated by tabs.
 
     Tokens are joined to text, and quotes that a CSV writer added are removed. With `verbatim`, quotes stay, and tokens
-    are joined by single spaces, as in SentEval. Rows with the same words in the same order form one group; with
-    `reordered`, the order may differ. Raises DataError, with file and line, for an invalid line.
+    are joined by single spaces, as in SentEval. Rows with the same words in the same order get one group number;
+    with `reordered`, the order may differ. Raises DataError, with file and line, for an invalid line.
     """
     items = Items()
     splits: list[str] = []
-    groups: dict[tuple[str, ...], int] = {}  # the words of a sentence -> its group
+    groups: dict[tuple[str, ...], int] = {}  # the words of a sentence -> the number of its group
     for number, line in text_lines(file):
         cells = line.rstrip().split("\t")
         if len(cells) < 3:
@@ -378,11 +378,11 @@ def read_sentences(file: Path) -> list[str]:
 def read_texts(files: Sequence[Path], langs: Sequence[str]) -> dict[str, Text]:
     """Read the sentences of each language from all files: translations (en-fr.corpus.tsv), and text of one language.
 
-    All sentences that are connected by translations form one group, because parallel corpora contain a sentence with
-    several translations, and near-copies with the same translation. Raises DataError, with file and line, for an
+    All sentences that are connected by translations get one group number, because parallel corpora contain a sentence
+    with several translations, and near-copies with the same translation. Raises DataError, with file and line, for an
     invalid line, and UsageError for a file whose language is unclear.
     """
-    parents: dict[tuple[str, str], tuple[str, str]] = {}  # (language, sentence) -> a parent in its group's tree
+    parents: dict[tuple[str, str], tuple[str, str]] = {}  # union-find: (language, sentence) -> its parent
 
     def head(node: tuple[str, str]) -> tuple[str, str]:
         parents.setdefault(node, node)
@@ -401,7 +401,7 @@ def read_texts(files: Sequence[Path], langs: Sequence[str]) -> dict[str, Text]:
         for sentence in read_sentences(file):
             head((lang, sentence))
     texts = {lang: Text([], []) for lang in langs}
-    numbers: dict[tuple[str, str], int] = {}  # root node of a group's tree -> number of the group
+    numbers: dict[tuple[str, str], int] = {}  # root of a tree of `parents` -> the group number of its nodes
     for node in list(parents):
         group = numbers.setdefault(head(node), len(numbers))
         lang, sentence = node
@@ -420,7 +420,7 @@ class Provenance(NamedTuple):
 
 
 _ROWS = Path(__file__).with_name("corpora.tsv").read_text("utf-8").splitlines()[1:]
-# Provenance by a part of a file's name that identifies the corpus, or by "senteval", "treebank" or "unknown".
+# The provenance of each corpus. Keys are parts of file names, or "senteval", "treebank" or "unknown" for other files.
 CORPORA = {
     name: Provenance(about, licence, tuple(filter(None, artefacts.split(" | "))))
     for name, about, licence, artefacts in (row.split("\t") for row in _ROWS)
@@ -428,7 +428,7 @@ CORPORA = {
 
 
 def provenance_of(file: Path, kind: str) -> Provenance:
-    """Find the provenance of a file by its name, by the names of the two folders above it, or else by `kind`."""
+    """Find the provenance of a file by its name, by the names of the two folders above it, or by its format `kind`."""
     for name in (*file.name.split("."), *(folder.name for folder in file.absolute().parents[:2])):
         if name in CORPORA:
             return CORPORA[name]

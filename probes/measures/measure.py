@@ -47,7 +47,7 @@ ProbeFactory = Callable[[int], ClassifierMixin]  # a function that makes a new p
 Vectors: TypeAlias = np.ndarray | csr_matrix  # vectors (N, D), dense or sparse
 
 FREQUENT = 2_000  # number of frequent tokens that a control task can use as keys of sentences
-MIN_RECURRING = 30  # minimum number of dev and of test items whose key also occurs in training
+MIN_RECURRING = 30  # minimum number of dev and of test items whose key (see `keys`) also occurs in training
 LEARNING_RATE, BATCH_SIZE = 3e-3, 128  # hyperparameters of the training of an MLP
 PATIENCE = 5  # an MLP's training ends after this number of epochs without a lower dev loss
 
@@ -103,7 +103,7 @@ class Study:
     names: list[str]  # the labels in alphabetical order
     labels: np.ndarray  # (N,) indices into `names`
     cuts: list[Cut]
-    left_out: int  # number of items left out: too rare labels, or too many items
+    left_out: int  # number of items left out because of a rare label or `max_items`
 
     @property
     def tested(self) -> np.ndarray:
@@ -112,7 +112,7 @@ class Study:
 
 
 def prepare(task: ProbeTask, sentences: Sequence[str] | Items | None, *, lang: str, config: ProbeConfig) -> Study:
-    """Label `sentences` (by default the built-in sentences), unless they are labelled items, and split the items.
+    """Label sentences (by default the built-in sentences; `Items` keep their labels), and split them for each probe.
 
     The items are shuffled, because their order determines the minibatches; with SentEval's protocol, they stay in
     order. Raises UsageError if the task is not defined for the language, and DataError for too few items or an empty
@@ -144,14 +144,14 @@ def prepare(task: ProbeTask, sentences: Sequence[str] | Items | None, *, lang: s
 
 
 def select(items: Items, limit: int, seed: int, in_order: bool = False) -> tuple[Items, int]:
-    """Draw at most `limit` items in whole groups; also return how many items are left out.
+    """Draw at most `limit` items, all items of a group or none of them. Also return how many items are left out.
 
     Items whose label is too rare to be learnt are left out. Copies of a sentence form one group. The items are
     shuffled, and each group is in one split. With `in_order`, items stay in their order and in their splits.
     """
     joined = with_copies(items)
     learnable = common(joined if in_order else in_one_split(joined))
-    rows: dict[int, list[int]] = {}  # group -> indices of its items
+    rows: dict[int, list[int]] = {}  # group number -> indices of its items
     for row, group in enumerate(learnable.groups):
         rows.setdefault(group, []).append(row)
     order = list(rows)
@@ -191,8 +191,7 @@ def cuts_of(items: Items, seeds: int, seed: int) -> list[Cut]:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """One latent's or baseline's predictions for N items, by E encoder seeds and S probe seeds; arrays are (E, S,
-    N)."""
+    """Predictions for N items from one latent or baseline. Arrays are (E, S, N): E encoder seeds and S probe seeds."""
 
     predicted: np.ndarray  # int32, -1 for items outside a seed's test split
     bits: np.ndarray  # float32, -log2 of the probability of the true label; NaN for items outside a seed's test split
@@ -214,7 +213,7 @@ class MLPProbe(Probe):
     ):
         self.hidden = hidden
         self.strengths = strengths
-        self.max_epochs = max_epochs  # a network that still trains in the last epoch counts as not converged
+        self.max_epochs = max_epochs  # a network that has not stopped by this epoch counts as not converged
         self.random_state = random_state
 
     def _train(
@@ -270,7 +269,7 @@ def embed_items(encoder: SentenceEncoder, study: Study, latent: str) -> np.ndarr
 
 
 def measure(make: ProbeFactory, inputs: Sequence[Vectors], labels: np.ndarray, cuts: Sequence[Cut]) -> Measured:
-    """Fit and test a probe for each encoder seed's vectors (N, D) and each split in `cuts`; labels (N,) are indices."""
+    """Fit and test a probe for each encoder's vectors (N, D) and each of `cuts`; `labels` (N,) are class indices."""
     shape, classes = (len(inputs), len(cuts), len(labels)), int(labels.max()) + 1
     predicted, coded = np.full(shape, -1, np.int32), np.full(shape, np.nan, np.float32)
     saved, dev_accuracy, unconverged = coded.copy(), [], 0

@@ -32,14 +32,14 @@ MAX_WEIGHTS = 2**22  # maximum number of bootstrap weights in memory at once
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Scores of E encoder seeds with S probe seeds each, on the test items and on B resamples of these items."""
+    """Mean scores of a predictor (E encoder seeds, S probe seeds each) on the test items and B resamples of them."""
 
     points: np.ndarray  # (E, S)
     draws: np.ndarray  # (B, E, S)
 
     def __sub__(self, other: Runs) -> Runs:
-        """Return the paired difference of two systems. A single encoder is compared with each encoder of the other
-        system. Equally many encoders are paired in order. Otherwise, each is compared with the mean of `other`."""
+        """Return the paired difference of two systems. If one of them has a single encoder, this is compared with each
+        encoder of the other. Equal numbers of encoders are paired in order. Otherwise, the mean of `other` is used."""
         if 1 != len(self.points) != len(other.points) != 1:
             other = Runs(other.points.mean(0, keepdims=True), other.draws.mean(1, keepdims=True))
         return Runs(self.points - other.points, self.draws - other.draws)
@@ -84,7 +84,7 @@ def bootstrap(
 
     `scores` contains one (E, S, N) array for each predictor; `tested` (S, N) marks the items on which the probe of each
     seed was tested. If a resample contains none of a seed's test items, the seed's mean over all its test items is
-    used. One matrix product, of group weights and group sums, computes all resamples.
+    used. A resample is a weight per group, so a matrix product of weights and group sums gives all resamples.
     """
     used = tested.any(0)
     names, group = np.unique(np.asarray(groups)[used], return_inverse=True)

@@ -20,7 +20,7 @@ from pyarrow import parquet
 from bgt_core.errors import DataError
 from bgt_core.files import parse_json, reading_parquet
 
-SCHEMA = "bgt-probe/6"  # version of the classes below, of the files and of the JSON output of `bgt-probe`
+SCHEMA = "bgt-probe/6"  # version of the result files, of the JSON output of `bgt-probe` and of the classes below
 LEVEL = 0.95  # confidence level of every interval
 MAJORITY = "majority"  # the baseline that always predicts the most frequent label
 TRANSLATION = "semantic, translation"  # a probe of the semantic latent of each sentence's translation
@@ -38,7 +38,7 @@ PREDICTIONS = pa.schema(
         "pvi": pa.float32(),
     }
 )
-CELL = ("model", "fingerprint", "task", "lang", "probe")  # the columns of a file before those in `PREDICTIONS`
+CELL = ("model", "fingerprint", "task", "lang", "probe")  # the first columns of a file; those in `PREDICTIONS` follow
 METADATA = b"bgt-probe"
 # The entries that a result's `trail` must have, with their types.
 TRAIL = {"fingerprint": str, "langs": list, "latents": list, "probe": str, "data": str}
@@ -48,7 +48,7 @@ KINDS[float | None] = (float, int, type(None))
 
 
 def is_baseline(predictor: str, latents: Sequence[str]) -> bool:
-    """Return whether a predictor is a baseline or a reference, not a latent of the model."""
+    """Return whether a predictor is a baseline or a reference encoder, not a latent of the model."""
     return predictor not in latents and predictor != TRANSLATION
 
 
@@ -69,7 +69,7 @@ class ProbeScore:
     note: str = ""
     probe: str = "linear"
     encoders: int = 1  # number of encoders; a baseline may have several, such as three untrained models
-    encoder_sd: float = 0.0  # standard deviation of the accuracy (a mean over probes) over encoders
+    encoder_sd: float = 0.0  # standard deviation over encoders of the accuracy averaged over probes
     boot_low: float | None = None  # bootstrap interval, which allows for the choice of sentences, probes and encoders
     boot_high: float | None = None
     information: float | None = None  # V-information in bits per item
@@ -114,7 +114,7 @@ class ProbeResult:
     predictions: pa.Table = field(default=None, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, without the predictions."""
+        """Return all fields but the predictions as a dict that `json` can write."""
         plain = asdict(replace(self, predictions=None))
         del plain["predictions"]
         return plain
@@ -142,7 +142,7 @@ class Cell:
         return self.result.task, self.result.lang, str(self.trail["probe"])
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, without the predictions."""
+        """Return all fields but the predictions as a dict that `json` can write."""
         return {"model": self.model, **self.result.as_dict(), "trail": dict(self.trail)}
 
 
@@ -160,7 +160,7 @@ def write_cells(file: Path | io.BytesIO, cells: Sequence[Cell]) -> None:
     table = pa.concat_tables(parts)
     with parquet.ParquetWriter(file, table.schema, compression="zstd") as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata({METADATA: document})  # in the schema, the metadata would be written twice
+        writer.add_key_value_metadata({METADATA: document})  # metadata in the schema would be written twice
 
 
 def read_cells(file: Path | str, content: bytes | None = None) -> list[Cell]:

@@ -38,7 +38,7 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
             continue
         left, right = rng.choice(movable)
         shifted = f"{sentence[: left.start()]}{right[0]} {left[0]}{sentence[right.end() :]}"
-        if shifted in known:  # the changed sentence already occurs in the text
+        if shifted in known:  # skip an exchange that gives another sentence of the text
             continue
         items.add(shifted if shift else sentence, SHIFTED if shift else ORIGINAL, index)
         known.add(shifted)

@@ -21,7 +21,7 @@ README = "sentence-wide-light.webp"  # the picture that the README shows; it is 
 
 
 class View(NamedTuple):
-    """A page of the app, and an action that is done before the pictures are taken."""
+    """A page of the app, and a function that clicks or scrolls on the page before the pictures are taken."""
 
     name: str
     address: str  # path and query, which follow the address of the app
@@ -37,13 +37,13 @@ def split(page: Page) -> None:
     page.get_by_test_id("stBaseButton-secondaryFormSubmit").first.click()
     page.get_by_text("baseline:random is open").wait_for(timeout=120_000)
     settle(page)
-    page.get_by_text("Split its vectors all the same").click()  # this text appears because the model has two latents
+    page.get_by_text("Split its vectors all the same").click()  # the page asks, as the model has two latents
     page.get_by_role("button", name="Split", exact=True).click()
     page.get_by_role("heading", name="Before:").wait_for(timeout=300_000)
 
 
 def compared(page: Page) -> None:
-    """Scroll to the comparison of two models."""
+    """Scroll to the part of the page that compares two models."""
     page.get_by_role("radiogroup", name="Compare by").evaluate(TO_TOP)
 
 

@@ -22,11 +22,11 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.tasks.syntax import CONSTITUENTS, EDITS, STRUCTURE, TAGS
 
-AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # names of measures; "STS 2012" is another
+AVERAGE, DEV, RETRIEVAL = "STS average", "STSB dev", "P@1"  # names of measures
 SETS = "mean of sets"  # the mean over all data sets of the STS years and SICK (Wieting, Mallinson & Gimpel 2017)
 
-# The first two measures compare reconstructions with their sentence. The last two compare text that is generated from
-# the semantic latent of the translation, in the style of the reference or of a random sentence, with the reference.
+# The first two measures compare reconstructed sentences with the originals. For the last two, text is generated from
+# the translation's semantic latent, in the style of the original or a random sentence, and compared with the original.
 CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE = "chrF own", "exact own", "chrF other's meaning", "chrF random style"
 FIDELITY = (CHRF_OWN, EXACT_OWN, CHRF_OTHER, CHRF_STYLE)
 F1 = STRUCTURE[CONSTITUENTS]  # F1 of labelled constituents between the trees of a sentence and its nearest neighbour
@@ -36,7 +36,7 @@ STS_GAP, DEV_GAP, F1_GAP = "STS gap", "STSB dev gap", "F1 gap"
 GAPS = {STS_GAP: (AVERAGE, 1), DEV_GAP: (DEV, 1), F1_GAP: (F1, -1)}
 
 EVERY = "every"  # the key of a scale's settings that apply to all recipes
-Settings = Mapping[str, Mapping[str, object]]  # a recipe's name, or EVERY -> its settings
+Settings = Mapping[str, Mapping[str, object]]  # name of a recipe, or EVERY for all recipes -> settings
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Selection:
 
     table: str
     keep: str = ""  # a filter as in `bgt data prepare --keep`; a limit such as "33%" is a quantile of the scores
-    times: int = 1  # how many times the usual number of pairs to select
+    times: int = 1  # factor by which the number of selected pairs is larger than usual
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.table, self.keep, f"x{self.times}" if self.times > 1 else "")))
@@ -108,8 +108,8 @@ def read(path: Path) -> dict[str, Comparison]:
 def comparison_of(
     table: dict[str, Any], paper: dict[str, Any], scales: Mapping[str, Settings], pairs: Mapping[str, int]
 ) -> Comparison:
-    """Build a comparison from its TOML table, which can refer to published numbers of another comparison of the
-    paper."""
+    """Build a comparison from its TOML table. The table can name another comparison of the same paper, to use its
+    published numbers."""
     given, measure, systems = table["systems"], table.get("measure", AVERAGE), []
     for name, own in given.items():
         values = table.get("defaults", {}) | given.get(own.get("like"), {}) | own

@@ -40,7 +40,7 @@ Langs = tuple[str, ...]
 
 RULES = CleaningRules(1, 1_000, max_ratio=9.0, unit="characters")  # limits of sentence length that suit all languages
 HASHED = {"least": RULES.min_length, "most": RULES.max_length, "max_ratio": RULES.max_ratio, "unit": RULES.unit}
-# Only rules that differ from their default are hashed, so that hashes stay valid when new rules are added.
+# Only these rules are part of `content_hash`, so that a rule that is added to `CleaningRules` does not change the hash.
 HASHED |= {"max_pairs": RULES.max_pairs, "seed": RULES.seed}
 WITHOUT = ("2016", "2017")  # rows of these years are left out of STS Benchmark, because they are in the test sets
 LABELLED = ("gold:label", "a:en", "b:en")
@@ -57,7 +57,7 @@ class Dataset:
     name: str  # prefix of the names of the dataset's files
     langs: Langs
     sources: Sequence[Path]
-    sets: Sequence[StsSet]  # the data sets of the STS years, then other STS sets
+    sets: Sequence[StsSet]  # the data sets of SemEval's STS tasks by year, then other STS sets
     translations: Translations  # test sets for translation retrieval
     sha256: str  # hash of the training and test data
     hard: bool = True  # whether to measure Hard STS, which only BGT's paper reports
@@ -115,13 +115,13 @@ def say(line: str) -> None:
 
 @cache
 def paired(trees: tuple[Path, ...]) -> Pairing:
-    """Return the query and candidate sentences of `bgt evaluate syntax --limit 2000`. The result is cached, because
-    reading the trees is slow."""
+    """Return the queries, and the sentences among which `bgt evaluate syntax --limit 2000` finds their neighbours.
+    The result is cached, because reading the trees is slow."""
     return pair_up(read_treebank(trees, LANG), limit=QUERIES)
 
 
 def read_translations(folder: Path, langs: Langs) -> Dataset:
-    """Read translations and STS data for two languages. Raises NotFound without translations or any STS year."""
+    """Read translations and STS data for two languages. Raises NotFound if one of them is missing."""
     pair = "-".join(langs)
     sources = tables_in(folder, f"parallel/{pair}.*", "translations of " + pair, f"parallel/{pair}.NAME.tsv.xz")
     sets = read_sts(folder, "stsb-dev", *(f"sts17-{left}-{right}" for left in langs for right in langs))
@@ -134,7 +134,7 @@ def read_translations(folder: Path, langs: Langs) -> Dataset:
 
 
 def read_parsed(folder: Path, most: int) -> Dataset:
-    """Read at most `most` random paraphrases, and the parsed sentences. Raises NotFound if either are missing."""
+    """Read at most `most` random paraphrases, and all parsed sentences. Raises NotFound if one of them is missing."""
     sources = tables_in(folder, f"paraphrase/{LANG}.*", "paraphrases", f"paraphrase/{LANG}.NAME.tsv.xz")
     sources = [path for path in sources if f".{WORDS_ONLY}" not in path.name and path.suffix != ".parquet"]
     trees = sorted(folder.glob(f"trees/{LANG}.*"))
@@ -243,7 +243,7 @@ def read_questions(folder: Path) -> Callable[[ExperimentSpec], LabelledQuestions
     train, test = map(read_labelled, sources)
 
     def dataset(system: ExperimentSpec) -> LabelledQuestions:
-        all_rows = system.recipe != "var-siamese"  # var-siamese is the recipe of the second stage
+        all_rows = system.recipe != "var-siamese"  # var-siamese is the second stage, which needs labels
         parts = [*(facts(path)["sha256"] for path in sources), str(system.share), str(all_rows), str(SEED)]
         sha256 = hashlib.sha256(" ".join(parts).encode()).hexdigest()
         return LabelledQuestions(

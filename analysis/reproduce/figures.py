@@ -23,9 +23,9 @@ SMALL: dict[str, Any] = {"marker": ".", "markersize": 4, "linestyle": "none"}
 
 
 def systems(comparison: Comparison, records: Records, measure: str = "") -> Figure:
-    """Draw one line per system: its score with the interval over pairs, the score of each training, and the paper's
-    number. A system that was not trained only has the paper's number. If `measure` is empty, use the comparison's main
-    measure."""
+    """Draw one line per system: its score with a confidence interval, the score of each of its trainings, and the
+    paper's score. A system that was not trained only has the paper's score. If `measure` is empty, use the main
+    measure of the comparison."""
     measure = measure or comparison.measure
     unit = "x 100" if measure in (*SYNTAX, F1_GAP, *OF_PAIRS) else "Pearson x 100"
     figure, axes = sheet([system.name for system in comparison.systems], f"{measure}, {unit}")

@@ -35,7 +35,7 @@ Scores = dict[str, dict[str, np.ndarray]]  # scores by latent and measure
 Translations = dict[str, tuple[Sequence[str], Sequence[str]]]  # file name -> sentences and their translations
 
 PAIRS = 300  # number of translations from which text is generated, evenly spaced in the test set
-WRITTEN = {names.CHRF_OWN: (OWN, "chrF"), names.EXACT_OWN: (OWN, "exact %")}  # measure -> (style, the task's measure)
+WRITTEN = {names.CHRF_OWN: (OWN, "chrF"), names.EXACT_OWN: (OWN, "exact %")}  # measure -> (style, name in `Fidelity`)
 WRITTEN |= {names.CHRF_OTHER: (REFERENCE, "chrF"), names.CHRF_STYLE: (RANDOM, "chrF")}
 
 WORDS_ACCURACY, WORDS_AUC = f"{ACCURACY}, tf-idf", f"{AUC}, tf-idf"  # measures of the tf-idf baseline
@@ -51,18 +51,18 @@ def latents_of(embedder: Embedder) -> list[str]:
 
 
 def drawn(task: Task[Any], items: Any, encoders: SentenceEncoder, resamples: int, system: int = 0) -> dict[Any, Any]:
-    """Measure an encoder in a task, on the test data and on each resample. Return a score (1 + B,) for each key of the
-    task's table. Some tasks add systems to compare with; `system` is the encoder's index among all systems."""
+    """Measure an encoder in a task, on the test data and on each resample. Return a score (1 + B,) for each row of the
+    task's table. Some tasks also measure baselines; `system` is the index of the encoder among all systems."""
     statistic = task.statistic(items, {"model": encoders}, seed=0)
     table: dict[Any, np.ndarray] = {}
     if statistic.samples:
         values, draws = bootstrap(statistic.scores, statistic.samples, resamples=resamples, seed=0)
         table = {key: np.append(value[system], draws[key][:, system]) for key, value in values.items()}
-    return table | {key: share(hits[system], resamples) for key, hits in statistic.hits.items()}  # S systems, N items
+    return table | {key: share(hits[system], resamples) for key, hits in statistic.hits.items()}
 
 
 def share(right: np.ndarray, resamples: int) -> np.ndarray:
-    """Return the percentage of True in a mask (N,), on all items and then on each of B resamples, (1 + B,)."""
+    """Return the percentage of items that are True in `right` (N,), on all items and on B resamples, (1 + B,)."""
     items = [ItemSample(len(right), (len(right),))]
     shares = bootstrap(lambda weights: {"": weights[0] @ right / len(right)}, items, resamples=resamples, seed=0)
     return 100 * np.append(right.mean(), shares[1][""])
@@ -88,8 +88,8 @@ def sts(embedder: Embedder, sets: Sequence[StsSet], hard: bool, resamples: int) 
 
 
 def measure_of(key: ScoreKey) -> str | None:
-    """Return a score's name in comparisons; None for one data set of an STS year, because only whole years are
-    compared."""
+    """Return a score's name in comparisons; None for a single data set of an STS year, because only the average
+    of a year is compared."""
     if key.dataset == "average":
         return AVERAGE
     if key.year.isdigit():
@@ -100,9 +100,9 @@ def measure_of(key: ScoreKey) -> str | None:
 
 
 def translations(embedder: Embedder, given: Translations, langs: Sequence[str], resamples: int) -> dict[str, Any]:
-    """Measure P@1 on translations, averaged over both directions and all files; and text generated from translations,
-    averaged over both languages. The result is empty without translations, or if the model lacks one of the
-    languages."""
+    """Measure P@1 on translations, averaged over both directions and all files. If the model generates text, also
+    score text that it generates for translations, averaged over both languages. The result is empty without
+    translations, or if the model lacks one of the languages."""
     if not given or not set(langs) <= set(embedder.langs):
         return {}
     both = ",".join(langs)
@@ -133,8 +133,8 @@ def syntax(embedder: Embedder, pairing: Pairing, lang: str, resamples: int) -> S
 
 
 def gaps(scores: Scores) -> dict[str, np.ndarray]:
-    """Return each gap in `GAPS`: the score of the latent that should be better minus that of the other. Gaps are left
-    out if a latent has no score."""
+    """Return each gap in `GAPS`: the score of the latent that should be better minus the score of the other latent.
+    A gap is left out if a latent has no score."""
     semantic, syntactic = scores.get(SEMANTIC, {}), scores.get(SYNTACTIC, {})
     return {
         name: sign * (semantic[measure] - syntactic[measure])

@@ -189,8 +189,8 @@ class SelectedPairs(Dataset):
         return out / f"{self.name}-{hashlib.sha256(settings.encode()).hexdigest()[:10]}-classifier"
 
     def range(self, out: Path, models: Mapping[str, SentenceScore]) -> ScoreRange:
-        """Return the range of scores that passes the filter. Limits that are quantiles are computed on the first
-        translation of each of `SAMPLE` references."""
+        """Return the lowest and the highest score that the filter keeps. If a limit is a quantile, compute it from the
+        first translation of each of `SAMPLE` references."""
         if "%" not in self.selection.keep:
             return ScoreRange.parse(self.selection.keep)
         score = self.selection.keep.partition("=")[0]
@@ -214,7 +214,7 @@ class SelectedPairs(Dataset):
 PUBLISHED = {"unigram entropy": 0.46, "trigram entropy": 0.74, "unigram repetition": -2.80, "trigram repetition": -2.26}
 # The paper's Table 10: Spearman's rho x 100 between the statistic and P(reference)
 PUBLISHED_RHO = {"unigram repetition": -35.1, "trigram repetition": -18.4, "average IDF": 27.8, "words": -34.0}
-SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  # sign of each difference in the paper
+SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  # sign of the difference in the paper
 
 
 def text_statistics(datasets: Mapping[str, Dataset], out: Path, device: str) -> list[dict[str, Any]]:

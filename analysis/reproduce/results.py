@@ -150,8 +150,8 @@ def choices(comparison: Comparison, scores: Scores) -> dict[str, str]:
 
 
 def published(comparison: Comparison, system: str, measure: str, measured: Sequence[str] | None = None) -> float | None:
-    """Return the paper's number for a system, or None. If the paper has numbers for all STS years in `measured`, the
-    STS average is over these years, else over all years in the paper."""
+    """Return the paper's score of a system, or None. The STS average is the mean over the years in `measured` if the
+    paper has a score for each of them, else the mean over all years in the paper."""
     numbers = comparison.published.get(system, {})
     years = [name for name in (numbers if measured is None else measured) if name.startswith("STS 2")]
     if measure == AVERAGE and years and all(name in numbers for name in years):
@@ -213,7 +213,7 @@ def tested(estimate: ContrastEstimate, p_holm: float) -> Row:
 
 
 def is_shown(measure_name: str) -> bool:
-    """Return whether the page shows a measure. It shows all measures except the finer splits of Hard STS."""
+    """Return whether the page shows a measure. It shows all except those of parts of Hard STS."""
     others = (SETS, "Hard+", "Hard-", names.RETRIEVAL, *names.FIDELITY, *names.SYNTAX, *names.GAPS, *measure.OF_PAIRS)
     return measure_name.startswith(("STS", "SICK")) or measure_name in others
 

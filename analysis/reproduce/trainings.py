@@ -64,7 +64,7 @@ class Training:
     langs: tuple[str, ...]
     seed: int
     data: str  # SHA-256 of the training and test data
-    variant: str  # readable part of the folder's name: the settings that differ from those of the scale
+    variant: str  # the settings that differ from those of the scale, as a part of the folder's name
     left_out: tuple[str, ...] = ()  # settings of the scale that this recipe lacks
     first: Training | None = None  # the training of the first stage; None if this is not a second stage
 
@@ -93,8 +93,8 @@ class Training:
 def training_of(
     system: ExperimentSpec, scale: Settings, seed: int, data: str, first: Training | None = None
 ) -> Training:
-    """Return the training of a system at a scale. A scale has settings for single recipes, and settings for all recipes
-    that have them. If the recipe is unknown, `build` raises an error."""
+    """Return the training of a system at a scale. A scale has settings for single recipes, and settings for every
+    recipe in which they exist. If the recipe is unknown, `build` raises an error."""
     defaults, own = recipe_defaults(system.recipe), scale.get(system.recipe, {})
     left_out = tuple(name for name in scale[EVERY] if defaults and name not in defaults)
     usual = {**defaults, **scale[EVERY], **own}
@@ -303,7 +303,7 @@ def provenance(training: Training, recipe: Recipe, folder: Path, last: Path) -> 
         "parameters": config["parameters"],
         "updates": config["step"],
         "seconds": read(folder / TIME).get("seconds", 0.0),
-        "tokens": round(recipe.train.epochs * tokens),  # tokens of both columns, including EOS
+        "tokens": round(recipe.train.epochs * tokens),  # tokens of both languages, including EOS
         "tokens_per_second": rate,
         "epoch_seconds": rate and tokens / rate,
         "validation": {name: value for name, value in valid[-1].items() if name not in ("kind", "step", "steps")},

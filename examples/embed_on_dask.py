@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="a checkpoint or run folder; by default the model that ships")
     parser.add_argument("--lang", default="en")
     parser.add_argument("--latent", default="semantic")
-    parser.add_argument("--precision", default="auto", help="fp32, bf16 or int8; needed if processors differ")
+    parser.add_argument("--precision", default="auto", help="fp32, bf16 or int8; set it if workers' processors differ")
     options = parser.parse_args()
     source, out = options.source.absolute(), options.out.absolute()  # workers have other working directories
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}

@@ -90,7 +90,7 @@ def nats_of(writer: Writer, texts: Sequence[str], lang: str) -> dict[str, np.nda
 def token_classes(text: str, tokens: Sequence[str], lang: str) -> list[str]:
     """Return each token's class, which is that of its first character except spaces; then `END` for the end.
 
-    If the tokenizer replaced one character by several, the classes are wrong until the next space.
+    If the tokenizer replaced one character by several, the tokens up to the next space may get wrong classes.
     """
     text = normalise(text)
     kinds = np.empty(len(text), dtype=object)  # the class of each character; None for spaces

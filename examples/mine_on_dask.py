@@ -39,7 +39,7 @@ class Job(NamedTuple):
     k: int
 
     def kept(self, name: str, compute: Callable[[], Arrays]) -> Arrays:
-        """Return the arrays in a file of the folder; if it is missing, compute them and write it."""
+        """Return the arrays in the file `name`.npz of the folder. If the file is missing, compute and write them."""
         if not (path := self.folder / f"{name}.npz").exists():
             with atomic_file(path) as partial_file, partial_file.open("wb") as file:
                 np.savez(file, **compute())  # type: ignore[arg-type]
@@ -78,7 +78,7 @@ class Job(NamedTuple):
 
 
 def stored(step: Callable[[int, int], object], side: int, number: int) -> None:
-    """Compute a part in a worker process. The result is written to a file, so that nothing is sent back."""
+    """Run a step for a part of one language in a worker process. The step writes its result to a file."""
     step(side, number)
 
 

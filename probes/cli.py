@@ -69,7 +69,7 @@ def probe(
     seeds: Annotated[
         int,
         typer.Option(
-            help="Number of probes to train, 1 to 10. Without fixed splits, each is tested on a different tenth."
+            help="Number of probes, 1 to 10. Without fixed splits, each is tested on a different tenth of the items."
         ),
     ] = 5,
     seed: options.SeedOption = 0,
@@ -78,7 +78,7 @@ def probe(
         bool, typer.Option("--baselines/--no-baselines", help="Measure baselines, which do not use the model.")
     ] = True,
     control: Annotated[
-        bool, typer.Option("--control/--no-control", help="Measure selectivity, by a control task.")
+        bool, typer.Option("--control/--no-control", help="Measure selectivity, by a control task with random labels.")
     ] = True,
     untrained: Annotated[
         bool, typer.Option("--untrained", help="Also probe three untrained models, and means of their token vectors.")

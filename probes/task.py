@@ -68,7 +68,7 @@ class Items:
         return replace(self, translations=texts, other=other, groups=[numbers[text] for text in texts])
 
 
-Build = Callable[[Any, str, Random], Items]  # (content of a source, language, generator) -> items without splits
+Build = Callable[[Any, str, Random], Items]  # (content of files, language, random generator) -> items without splits
 
 
 @dataclass(frozen=True, eq=False)

@@ -127,7 +127,7 @@ def prepare(task: ProbeTask, sentences: Sequence[str] | Items | None, *, lang: s
     if len(labels) < MIN_ITEMS or len(names) < 2:
         kinds = f"the label {some(names)} alone" if len(names) == 1 else f"{len(names)} labels"
         counts = f"{len(labels)} items with {kinds}"
-        raise DataError(f"Task '{task.name}' got {counts}; it needs {MIN_ITEMS} items with 2 labels: give more.")
+        raise DataError(f"Task '{task.name}' got {counts}; it needs {MIN_ITEMS} items with 2 labels: add items.")
     cuts = cuts_of(items, 1 if config.senteval else config.seeds, config.seed)
     for name, rows in zip(SPLITS, cuts[0], strict=True):
         if not len(rows):

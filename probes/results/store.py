@@ -103,7 +103,7 @@ class ProbeResult:
     seeds: int  # number of probe seeds
     seed: int  # the first probe seed
     rows: list[ProbeScore]
-    difference: Difference | None  # the first latent's accuracy minus the second's
+    difference: Difference | None  # accuracy of the first latent minus accuracy of the second latent
     left_out: int  # number of items left out because of a rare label or `max_items`
     resamples: int = 2_000  # number of resamples of the test items
     over_baseline: list[Difference] = field(default_factory=list)  # each latent's accuracy minus the best baseline's

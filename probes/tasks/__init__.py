@@ -1,4 +1,4 @@
-"""The probing tasks: every `ProbeTask` in a module of this folder is found. To add a task, add a file."""
+"""The probing tasks: every object of type `ProbeTask` in a module of this folder. To add a task, add a file."""
 
 from importlib import import_module
 from pkgutil import iter_modules

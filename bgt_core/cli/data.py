@@ -166,7 +166,7 @@ def alter(
 
 
 def sentence_models(language_model: Path | None, classifier: Path | None, keep: set[str]) -> dict[str, SentenceScore]:
-    """Load the models for scores in --keep. UsageError for a score without its model, or a model without its score."""
+    """Load the models that the scores in --keep need. UsageError for a missing model, or one that no score needs."""
     given = {"perplexity": ("--language-model", language_model), "classifier": ("--classifier", classifier)}
     for name, (option, path) in given.items():
         if (name in keep) != (path is not None):

@@ -65,8 +65,8 @@ def generate(
         int,
         Option(
             min=0,
-            help="Number of correction rounds, for a writer that was trained with drafts. In each round, the writer "
-            "generates new texts from the best text so far; all texts are ranked as by --rerank.",
+            help="Number of correction rounds, for a writer that was trained to correct drafts. In each round, the "
+            "writer generates new texts from the best text so far; all texts are ranked as by --rerank.",
         ),
     ] = 0,
     model: options.ModelOption = PRETRAINED,

@@ -154,7 +154,7 @@ class WordMover(ExternalEncoder):
         similarities = np.zeros(len(left))
         for number, pair in enumerate(zip(left, right, strict=True)):
             bags = [np.unique(row[row != PAD].astype(np.int64), return_counts=True) for row in pair]
-            costs = cdist(*(self.table[tokens] for tokens, _ in bags))  # (K, K')
+            costs = cdist(*(self.table[tokens] for tokens, _ in bags))  # (K, K'), for K and K' distinct tokens
             similarities[number] = -ot.emd2(*(counts / counts.sum() for _, counts in bags), costs)
         return similarities
 

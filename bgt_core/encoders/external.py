@@ -39,7 +39,7 @@ class ExternalEncoder:
         self.name, self.encode, self.sample, self.truncated = name, encode, sample, truncated
         self.langs, self.latents = _names(name, "langs", langs), _names(name, "latents", latents) or (SEMANTIC,)
         self._fingerprint, self._similarity, self._pairwise = fingerprint, similarity, similarity_pairwise
-        self.about: Mapping[str, Any] = {}  # what is known of a split: its method, numbers of rows, and scores
+        self.about: Mapping[str, Any] = {}  # for a split encoder: the split's method, numbers of rows, and scores
         self.opened_as: Callable[[], object] | None = None  # a function that opens the same encoder in another process
 
     def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:

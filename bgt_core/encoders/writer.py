@@ -31,7 +31,7 @@ class WriterEmbedder(Embedder):
         return named_encoder(self.stored.encoder, self.stored.fingerprint, self.opens, "the writer")
 
     def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC, **options: Any) -> np.ndarray:
-        """Embed sentences (see `Embedder.embed`). The encoder `inner` makes semantic vectors, without `batch_size`."""
+        """Embed sentences as `Embedder.embed` does. `inner` makes the semantic vectors, and gets no `batch_size`."""
         if latent != SEMANTIC:
             return super().embed(sentences, lang=lang, latent=latent, **options)
         lang = known_lang(lang, self.langs, "this model")

@@ -248,7 +248,7 @@ def scored(
 
 
 def drafted(bgt: Embedder, latents: Mapping[str, np.ndarray], drafts: Sequence[str], lang: str) -> Iterator[Context]:
-    """Yield inputs for a decoder that corrects drafts, at most `AT_ONCE` rows each; UsageError for other decoders."""
+    """Yield decoder inputs with drafts (texts to correct), up to `AT_ONCE` rows each; UsageError for other decoders."""
     model = bgt.model
     if not isinstance(model, CorrectingModel):
         raise UsageError(

@@ -50,9 +50,9 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
-    """The N distinct sentences of a text, in order. Without copies, a sentence has k different nearest neighbours."""
+    """The N distinct sentences of a text, in order. Copies are left out, so that all nearest neighbours differ."""
 
-    texts: list[str]  # normalised
+    texts: list[str]  # (N,) sentences, normalised by `data.text.normalise`
     first: np.ndarray  # (N,) index of the first line with each sentence
     of_line: np.ndarray  # (lines,) index of each line's sentence; -1 for a blank line
 
@@ -61,12 +61,12 @@ Side = Sequence[str] | Sentences | np.ndarray | Rows  # vectors may have any for
 
 
 class Kept(NamedTuple):
-    """The precision and recall of a rule that keeps some candidate pairs: counts of kept and of known pairs."""
+    """The result of a rule that keeps some candidate pairs: counts of pairs, from which precision and recall follow."""
 
     rule: str  # "all", "threshold", "best threshold" or "best of the other half"
     thresholds: tuple[float, ...]
     correct: int  # number of kept pairs that are known translations
-    kept: int
+    kept: int  # number of kept pairs
     known: int  # number of known translations
 
     @property
@@ -255,7 +255,7 @@ def to_rows(
 def pairs_of(there: Neighbours, back: Neighbours, margin: str = "ratio") -> Pairs:
     """Score and choose sentence pairs as `mine` does, given the k nearest neighbours of all rows, (N, k) and (M, k)."""
     means = [
-        np.where(nearest >= 0, cosines, 0).sum(1) / np.maximum((nearest >= 0).sum(1), 1)  # -1 marks a missing neighbour
+        np.where(nearest >= 0, cosines, 0).sum(1) / np.maximum((nearest >= 0).sum(1), 1)  # -1: no neighbour
         for cosines, nearest in (there, back)
     ]
     scores, partner = _best(margin, *there, means[0], means[1])
@@ -291,7 +291,7 @@ def _best(
     return np.take_along_axis(scores, rank, 1)[:, 0], np.take_along_axis(nearest, rank, 1)[:, 0]
 
 
-# The files of mining: texts, vectors of their lines, known translations, and found pairs.
+# The following functions read texts, vectors of their lines, and known translations, and write the pairs found.
 
 
 def distinct(sentences: Iterable[str]) -> Sentences:

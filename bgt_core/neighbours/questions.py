@@ -282,7 +282,7 @@ class QuestionStore:
             squares = ((points - point) ** 2).sum(1)
         blocks = (self._vectors[rows[start : start + BLOCK]] for start in range(0, len(rows), BLOCK))
         scores = np.concatenate([self.ranking.scores(vector, block) for block in blocks])
-        best = np.lexsort((rows, squares, -scores))[:k]  # order ties by distance, then by row
+        best = np.lexsort((rows, squares, -scores))[:k]  # equal scores are ordered by distance, then by row number
         probabilities = self.card.calibration(scores[best]).tolist() if self.card.calibration else [None] * len(best)
         distances = np.sqrt(squares[best].clip(min=0)).tolist() if self.card.by == "probability" else [None] * len(best)
         cosines = [None] * len(best) if self.card.by == "probability" else scores[best].tolist()

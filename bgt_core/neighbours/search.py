@@ -44,7 +44,7 @@ def load_faiss() -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Selected rows of an array of vectors, which may be memory-mapped; rows are read in blocks, with length 1."""
+    """Selected rows of an array of vectors, which may be memory-mapped. `read` loads some rows, scaled to length 1."""
 
     vectors: np.ndarray  # (M, D) of any float type
     chosen: np.ndarray  # (N,) row numbers in `vectors`
@@ -61,13 +61,13 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class SearchPlan:
-    """Which blocks of two sets of vectors to compare in each direction, and how this was decided."""
+    """The blocks of two sets of vectors to compare in each direction, and the settings by which they were chosen."""
 
     forward: list[Block]  # blocks whose queries are rows of the left set
     backward: list[Block]  # blocks whose queries are rows of the right set
     assignments: int = 1  # number of lists that contain each row, and maximum number of comparisons of two rows
-    nlist: int = 1
-    nprobe: int = 1
+    nlist: int = 1  # number of lists; 1 for an exact search
+    nprobe: int = 1  # number of lists with which a row is compared
     recall: float = 1.0  # share of the nearest neighbours that are found, measured on a sample
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ def approximate(left: Rows, right: Rows, recall: float = 0.95, seed: int = 0) ->
 
 
 def list_count(left: Rows, right: Rows) -> int:
-    """Return the number of lists: about the square root of the number of rows, which needs the fewest comparisons."""
+    """Return the number of lists: proportional to the square root of the number of rows, to save comparisons."""
     return min(int(8 * (len(left) * len(right)) ** 0.25), 2 * min(len(left), len(right)) // POINTS)
 
 
@@ -194,7 +194,7 @@ def check_widths(left: Rows, right: Rows) -> None:
 
 
 def ranks_of_nearest(queries: Rows, candidates: Rows, lists: Lists, sample: np.ndarray) -> np.ndarray:
-    """Count, for each sampled query, the lists that are nearer to it than a list with its nearest neighbour: (S,)."""
+    """Count, for each of S sampled queries, the lists nearer to it than any list that has its nearest neighbour."""
     sampled = Rows(queries.vectors, queries.chosen[sample])
     _, nearest = search(sampled, candidates, all_blocks(sampled, candidates), 1)  # (S, 1)
     neighbours = Rows(candidates.vectors, candidates.chosen[nearest[:, 0]])
@@ -204,7 +204,7 @@ def ranks_of_nearest(queries: Rows, candidates: Rows, lists: Lists, sample: np.n
 
 
 def pair_up(probing: Sequence[np.ndarray], held: Sequence[np.ndarray]) -> list[Block]:
-    """Return the blocks of an approximate search: for each list, the queries that probe it, and its candidates."""
+    """Return the blocks of an approximate search: for each list, the queries that probe it and the candidates in it."""
     lists = zip(probing, held, strict=True)
     return [block for queries, candidates in lists for block in product(chunks(queries), chunks(candidates))]
 

@@ -52,7 +52,7 @@ def split(
             from a file. Instead of whole columns, an iterator can yield batches of columns. Columns of paraphrases have
             the same language code. If all columns have the same language, only `bgt` and `neural` can be fitted.
         method: bgt, neural, centring, leace, shift or subspace.
-        factors: Units of the shared part, for bgt and neural; by default chosen on held-out rows.
+        factors: Number of units of the shared part, for bgt and neural; by default chosen on held-out rows.
         seed: Seed of the random samples: the held-out rows, and the rows that `neural` is trained on.
         report: Called with the number of rows embedded so far, and the number of all rows (None if unknown).
 

@@ -20,10 +20,10 @@ HeldOut = tuple[Sequence[str], Sequence[np.ndarray]]  # languages of some column
 
 
 class Moments:
-    """The number, the mean and the scatter matrix of rows in float64. A row concatenates the vectors of translations.
+    """The number, the mean and the scatter matrix of rows, in float64. A row has the vectors of a sentence and its
+    translations, concatenated.
 
     `add` and `merge` use the update of Chan, Golub and LeVeque (1983), which loses no precision if the mean is large.
-    Columns of paraphrases have the same language.
     """
 
     def __init__(self, langs: Sequence[str], width: int):
@@ -69,7 +69,7 @@ class Statistics:
         return len(next(iter(self.means.values())))
 
     def constant(self, lang: str) -> np.ndarray:
-        """Mark units that are constant in a language, (D,), because their rounding errors could reveal the language."""
+        """Return True for units that are constant in a language, (D,); rounding errors in them could reveal it."""
         return np.sqrt(self.covariances[lang].diagonal()) <= 1e-7 * np.abs(self.means[lang])
 
 
@@ -82,7 +82,7 @@ def statistics(moments: Iterable[Moments]) -> Statistics:
         rows[lang] += part.count
         means[lang] = means.get(lang, 0) + part.mean[part.block(column)] * part.count
     means = {lang: total / rows[lang] for lang, total in means.items()}
-    counts: Counter[tuple[str, str, bool]] = Counter()  # (language, language, whether both are one column)
+    counts: Counter[tuple[str, str, bool]] = Counter()  # (language, language, whether both are the same column)
     sums: dict[tuple[str, str, bool], np.ndarray] = {}
     for part, i, left in columns:
         for j, right in enumerate(part.langs):
@@ -106,14 +106,14 @@ MOST_UNITS = 4_096  # for wider vectors, eigenvectors take minutes, and the scat
 
 
 class RandomRows:
-    """The `most` rows with the smallest keys. With random keys, this is a random sample, whatever the batch size."""
+    """Keeps the `most` rows with the smallest keys: with random keys, a random sample, whatever the batch size."""
 
     def __init__(self, most: int):
         self.most, self.count = most, 0
         self.arrays: list[np.ndarray] = []  # arrays of `most` rows, the first one with the keys; `count` rows are used
 
     def add(self, *arrays: np.ndarray) -> list[np.ndarray]:
-        """Offer rows to the sample; the first array has their keys. Return the rejected and the replaced rows."""
+        """Offer rows, given as arrays; the first has their keys. Return the rows that are rejected or replaced."""
         if not self.arrays:
             self.arrays = [np.empty((self.most, *array.shape[1:]), array.dtype) for array in arrays]
         taken = min(self.most - self.count, len(arrays[0]))
@@ -130,13 +130,13 @@ class RandomRows:
         return rest
 
     def rows(self) -> list[np.ndarray]:
-        """Return the arrays of the sample; rows are sorted by the second array, which has row numbers."""
+        """Return the arrays of the sample, with rows sorted by the row numbers in the second array."""
         order = np.argsort(self.arrays[1][: self.count])
         return [array[order] for array in self.arrays]
 
 
 class Gathered:
-    """Moments and samples of the vectors in a set of columns. A row has the vectors of translations.
+    """Moments and samples of the vectors in a set of columns. A row has the vectors of a sentence and its translations.
 
     A row is either held out, or added to the moments and offered to the training sample of at most `keep` rows. The
     choice depends only on the seed and on the row's number. So several processes can gather different rows of the same

@@ -33,7 +33,7 @@ SHARE = 0.95  # keep the factors that carry this share of the mutual information
 ROUNDS, TOLERANCE = 100, 1e-5  # maximum number of rounds of a fit; change of eigenvalues below which it ends
 ROUNDING = 1e-10  # a variance below this share of the largest counts as 0
 
-UNITS = 512  # units of the hidden layer
+UNITS = 512  # number of units of the hidden layer
 EPOCHS, BATCH = 3, 1_024
 LEARNING_RATE = 2e-3  # initial learning rate; it decreases linearly to 0
 TEMPERATURE = 0.05
@@ -205,7 +205,7 @@ class Reader(nn.Module):
         self.up, self.down = nn.Linear(width, UNITS), nn.Linear(UNITS, factors, bias=False)
         nn.init.zeros_(self.down.weight)
         with torch.no_grad():
-            self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # scaled as for units of variance 1
+            self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # as if units had variance 1
 
     def forward(self, vectors: Tensor) -> Tensor:
         centred = (vectors - self.offset) / self.root / self.root

@@ -65,7 +65,7 @@ class Split:
     Args:
         method: Name of the method that fitted the split.
         maps: Language code -> the map that splits the vectors of this language.
-        about: The method's choices and scores, for the card, as numbers, strings and lists.
+        about: The method's choices and scores, as numbers, strings and lists, for the README of the split's folder.
     """
 
     method: str
@@ -112,7 +112,7 @@ class Split:
         of, vectors = self.of(lang), self.checked(vectors)
         shared = of.shared(vectors)
         private = vectors - shared @ of.back.T
-        # set rounding errors to 0; they depend on the vector, so a probe could learn from them
+        # Set rounding errors to 0: they depend on the vector, so a probe could learn from them.
         private[np.abs(private) <= 4 * np.finfo(private.dtype).eps * (np.abs(vectors) + np.abs(of.offset))] = 0
         return shared, private
 

@@ -269,9 +269,9 @@ def rounded(similarities: np.ndarray) -> np.ndarray:
     order. Takes (N,), returns (N,) float64.
     """
     values, place = np.unique(np.asarray(similarities, np.float64), return_inverse=True)  # in ascending order
-    first = np.diff(values, prepend=-np.inf) >= ROUNDING  # marks the first value of each run
+    first = np.diff(values, prepend=-np.inf) >= ROUNDING  # True at the first value of each run
     lowest = values[first][first.cumsum() - 1]
-    steps = np.floor((values - lowest) / ROUNDING + 1e-3)  # + 1e-3 keeps rounded values as they are
+    steps = np.floor((values - lowest) / ROUNDING + 1e-3)  # 1e-3, so that rounded values stay the same
     return (lowest + ROUNDING * steps).round(DECIMALS)[place]
 
 
@@ -293,7 +293,7 @@ def hits(similarity: np.ndarray, own: np.ndarray) -> np.ndarray:
 def found(
     queries: np.ndarray, answers: np.ndarray, own: np.ndarray | None = None, similarity: Similarity = cosine_similarity
 ) -> np.ndarray:
-    """Return which queries (N, D) find their correct answer (M, D), as in `hits`; by default, answer n is correct."""
+    """Return `hits` of queries (N, D) among answers (M, D). By default, answer n is the correct one for query n."""
     own = np.arange(len(queries)) if own is None else own
     blocks = [slice(start, start + BLOCK) for start in range(0, len(queries), BLOCK)]
     return np.concatenate([np.zeros(0), *(hits(similarity(queries[rows], answers), own[rows]) for rows in blocks)])

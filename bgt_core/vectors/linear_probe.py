@@ -48,7 +48,7 @@ def minimise(
     scale = torch.cat([curvatures, curvature.expand(len(penalties), 1)], 1).rsqrt().float()[..., None]  # (S, A + 1, 1)
     turned, penalty = vectors @ axes, penalties.float()[:, None, None]
     shape = len(penalties), len(variances) + 1, classes
-    size = max(64, CHUNK // networks)  # items per chunk
+    size = max(64, CHUNK // networks)  # number of items per chunk
     expected = torch.empty(0)  # (S,), how much each loss can still fall, in nats per item
 
     def evaluate(x: np.ndarray) -> tuple[float, np.ndarray]:

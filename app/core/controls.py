@@ -118,7 +118,7 @@ def width(title: str) -> int:
 
 
 def row_height(sentences: pd.DataFrame, width: int) -> int | None:
-    """Return the height in pixels of a row whose longest sentence fits into this width; None if one line is enough."""
+    """Return the height in pixels of a table's rows for sentences in columns of this width; None for one line."""
     wide = [[unicodedata.east_asian_width(char) in "WF" for char in text] for text in sentences.to_numpy().ravel()]
     longest = max((len(each) + sum(each) for each in wide), default=0)
     lines = math.ceil(1.2 * CHARACTER * longest / (width - MARGINS))  # 1.2: lines that break at spaces are not full

@@ -21,7 +21,7 @@ from probes.task import needs
 from probes.tasks import GROUPS as SENTEVAL_GROUPS
 from probes.tasks import TASKS
 
-# Two groups of probing tasks: the semantic latent should be better at the first, the second latent at the second.
+# Two groups of probing tasks. The semantic latent should be better at the first, the language latent at the other.
 MEANING, ADDED = "Meaning", "What a language adds"
 TASK_GROUPS = {
     ADDED: SENTEVAL_GROUPS["style"], MEANING: SENTEVAL_GROUPS["semantic"], "Form": SENTEVAL_GROUPS["syntax"],

@@ -23,7 +23,7 @@ from bgt_core.evaluation.facts import has_negation
 _LANGUAGES = [line.split("\t") for line in Path(__file__).with_name("languages.tsv").read_text("utf-8").splitlines()]
 LANGUAGE_NAMES = {code: name for code, name, _ in _LANGUAGES}
 COUNTED = {"words": "Length in words", "punctuation": "Punctuation marks", "mark": "Closing mark"}
-STYLES = {  # titles of style properties, by their names in `bgt_core.data.properties` and as probing tasks
+STYLES = {  # style property of `bgt_core.data.properties` (also a probing task) -> title
     "address": "Form of address", "politeness": "Politeness", "contraction": "Contraction",
     "question-form": "Form of the question",
 }  # fmt: skip

@@ -38,7 +38,7 @@ FEW = 64  # embedding up to this many sentences is faster than looking up cached
 RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # kind of encoder -> a sentence about where it runs
 MAX_LENGTH = 60  # maximum number of generated tokens
 MAX_CHARACTERS = 500  # maximum characters of a source sentence; training sentences are far shorter
-UNREAD_SHARE = 0.1  # share of characters that the model can't read from which the user is warned
+UNREAD_SHARE = 0.1  # the user is warned if a model can't read this share of the characters
 _inference = threading.Lock()
 
 
@@ -53,7 +53,7 @@ class Loaded:
     log: list[dict[str, Any]]  # the rows of its training log; empty for encoders from other libraries
     device: str  # a sentence that says where the model runs
     spec: str = ""  # the model's name for `open_encoder`; it may contain a path, so it is only shown as help
-    held_out: Mapping[Any, np.ndarray] = field(default_factory=dict)  # text -> its rows that fitted no split encoder
+    held_out: Mapping[Any, np.ndarray] = field(default_factory=dict)  # text -> rows not used to fit a split encoder
 
     @property
     def bgt(self) -> Any:
@@ -147,7 +147,7 @@ def model() -> Loaded:
 
 
 def second() -> Loaded | None:
-    """Return the model chosen under "Compare with"; None if none is chosen, or if the first model is."""
+    """Return the model chosen under "Compare with"; None if no model, or the first one, is chosen there."""
     return st.session_state.get("second")
 
 
@@ -211,7 +211,7 @@ def inference() -> Iterator[None]:
 
 
 def embed(loaded: Loaded, texts: Sequence[str], lang: str, latent: str) -> np.ndarray:
-    """Embed sentences; return vectors (N, D). Sessions share the vectors of many sentences, which are read-only."""
+    """Embed sentences; return vectors (N, D). For over `FEW` sentences, they are read-only, and sessions share them."""
     return embed_parts(loaded, [(lang, list(texts))], latent)
 
 

@@ -23,11 +23,11 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
 
 JS = Path(__file__).parent / "js"
-VIEW = ("points", "paint", "card", "legend", "bars", "onemap", "view")  # any page or notebook can load these files
+VIEW = ("points", "paint", "card", "legend", "bars", "onemap", "view")  # names of the JavaScript files that draw maps
 MAP_HEIGHT = 240  # height in pixels of each language's map
 SHADES = 24  # number of colours in a colour scale
 KEYWORDS = 8  # maximum number of keywords of a selection
-FEW, COUNTED = 3, 20_000  # minimum sentences that contain a keyword; maximum sentences whose words are counted
+FEW, COUNTED = 3, 20_000  # minimum number of sentences with a keyword; maximum number whose words are counted
 WORD = re.compile(r"[^\W\d_]{2,}(?:['’][^\W\d_]+)*")
 MARK = 0.015  # width of a point as a fraction of the map's width
 
@@ -48,8 +48,8 @@ def title_of(key: str, second: str, fitted: Spaces) -> str:
 
 
 def drawn(fitted: Spaces, second: str, paths: Mapping[str, np.ndarray], of: str = "") -> list[dict[str, Any]]:
-    """Return each map's name, title and panels with the coordinates of its rows. `of` is the title of a second model,
-    whose maps have other names than those of the first model."""
+    """Return each map's name, title and panels with the coordinates of its rows. `of` is empty for the first model, and
+    the second model's title for the second, whose maps then have other names."""
     place = pd.Index(fitted.semantic.rows["id"])
 
     def panel(key: str, space: spaces.Space) -> dict[str, Any]:
@@ -148,8 +148,8 @@ def compared(table: pd.DataFrame, chosen: np.ndarray) -> pd.DataFrame:
 
 
 def keywords(here: Sequence[str], elsewhere: Sequence[str]) -> str:
-    """Return the words in at least `FEW` of the selected sentences `here` that are at least twice as frequent as
-    `elsewhere`, sorted by number of sentences x log ratio of frequencies. Large texts are sampled."""
+    """Return the words in at least `FEW` of the selected sentences `here` that are at least twice as frequent as in the
+    others, `elsewhere`, sorted by number of sentences x log ratio of frequencies. Large texts are sampled."""
     sides = [texts[:: 1 + len(texts) // COUNTED] for texts in (here, elsewhere)]
     own, others = (Counter(word for text in side for word in {*WORD.findall(text.lower())}) for side in sides)
     # add one sentence with all words to the others, so that no ratio is infinite
@@ -263,7 +263,7 @@ class Interpolation:
 
 
 def paths(walk: Interpolation | None, fitted: Spaces) -> dict[str, np.ndarray]:
-    """Return the coordinates (steps, 2) of an interpolation on each map, "semantic" or a language."""
+    """Return the coordinates (steps, 2) of an interpolation by the map's name: "semantic", or a language."""
     maps: dict[str, np.ndarray] = {}
     if walk is None:
         return maps

@@ -23,8 +23,9 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC
 STAR, STAR_LANG = "star", "star_lang"  # URL parameters: a sentence to show as a star, and its language
 STEPS = 9  # number of steps of an interpolation
 MAX_STYLED = 20_000  # maximum number of sentences whose style properties are computed for bar charts
-QUICK = 400  # t-SNE maps of so few sentences take seconds and need no button; UMAP must be compiled first
-SECONDS, PER_SECOND = {"UMAP": 30, "t-SNE": 0}, 100  # seconds to start; sentences mapped per second after that.
+QUICK = 400  # t-SNE maps of up to this many sentences take seconds, so they need no button
+SECONDS, PER_SECOND = {"UMAP": 30, "t-SNE": 0}, 100  # seconds to start; sentences mapped per second after that
+
 # Slow methods: the maximum number of translations (about a minute), and the name and default of their parameter.
 PROJECTIONS = {"UMAP": (5_000, "Neighbours", 15), "t-SNE": (1_000, "Perplexity", 30)}
 METRIC = (
@@ -40,7 +41,7 @@ class Choice:
 
     text: ParallelText
     table: pd.DataFrame  # the rows of the text
-    unseen: bool  # whether they are only those on which a split was not fitted
+    unseen: bool  # whether `table` has only the rows to which a split encoder was not fitted
     colour: str  # the column for colours: a key of rows.COLOURS, or a column of the user
     count: int  # maximum number of rows of the text
     method: geometry.Method
@@ -143,7 +144,7 @@ def brought(langs: Sequence[str]) -> None:
 
 
 def restore(table: pd.DataFrame, of: tuple[str, geometry.Method]) -> None:
-    """Select the rows that the link to this page names, and put the star where it says, on the maps `of`."""
+    """Select the rows in the page's URL. If the URL has a place of the star on the maps `of`, move the star there."""
     linked = linked_rows()
     if "chosen" not in st.session_state or linked:
         words = st.query_params.get("find", "").strip()
@@ -186,7 +187,7 @@ def choose(loaded: state.Loaded) -> Choice | None:
 
 
 def choose_projection(name: str, langs: Sequence[str]) -> geometry.Method:
-    """Ask for the settings of a projection method: two axes, or a metric and perhaps neighbours and a seed."""
+    """Ask for the settings of a projection method: both axes, or the metric. Some also have neighbours and a seed."""
     if name == spaces.CHOSEN_AXES:
         components = [f"{spaces.COMPONENT} {number}" for number in range(1, spaces.COMPONENTS + 1)]
         axes = [*spaces.axes_offered(langs), *components, spaces.FREE]
@@ -262,7 +263,7 @@ def fit(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geom
 
 
 def between(loaded: state.Loaded, ends: Sequence[str], langs: Sequence[str]) -> compute.Interpolation | None:
-    """Show a form that interpolates between two sentences, by default `ends`, and its last result; return it too."""
+    """Show a form that interpolates between two sentences, by default `ends`. Show and return its last result."""
     st.subheader("Between two sentences")
     if loaded.cannot_write:
         st.info(loaded.cannot_write, icon=":material/edit_off:")

@@ -31,7 +31,7 @@ BARS, MOVED = "bars", "star_at"  # URL parameters: the chosen bars, and the map 
 PLACE = r"(\w+):(-?\d{1,9}\.\d{5}):(-?\d{1,9}\.\d{5})"  # the form of `MOVED`
 LARGE, PIN = "maps", "pin"  # URL parameters: the name of the large map, and the id of the pinned sentence
 WIRE = "maps_wire"  # key of the JavaScript component that exchanges selections with the browser
-SLICES = "slice"  # URL parameter: NAME:RANGES of rows, repeated for each saved selection
+SLICES = "slice"  # URL parameter, one per saved selection: "NAME:RANGES", with ranges of row ids
 _wire = mounted("selection", folder=compute.JS)
 
 
@@ -48,7 +48,7 @@ def map_alone(ids: Sequence[str]) -> None:
     """Map only the sentences with these ids, or all if the list is empty. The URL keeps a list that is short enough."""
     st.session_state[ALONE] = list(ids)
     put(ALONE, as_ranges(ids))
-    put(BARS, "")  # they count other sentences
+    put(BARS, "")  # bars count the sentences mapped before
 
 
 def choose(chosen: Sequence[str]) -> None:
@@ -102,7 +102,7 @@ def inspect(shown: Shown) -> None:
         "movable": movable,  # the latents on whose maps the star can be dragged
         "written": after,
         "moved": place,
-        "answered": moved.get("at", 0),  # the drag for which a sentence was generated
+        "answered": moved.get("at", 0),  # the time of the drag for which a sentence was generated
         "pinned": place_of.get(pinned, -1),
         "compared": alike(loaded, fitted, pinned, row) if row and pinned in place_of else "",
         "slices": [{"name": name, "row": place_of[ids[len(ids) // 2]]} for name, ids in slices(table["id"]).items()],
@@ -185,8 +185,8 @@ def unpacked(text: str, count: int) -> np.ndarray:
 
 
 def event_of(name: str) -> dict[str, Any]:
-    """Return the last event of this name that the browser sent: "picked" {key, rows, id, find}, "moved" {key, id, map,
-    x, y, at}, "pin" {value}, "maps" {value} or "bars" {value}."""
+    """Return the last event of this name that the browser sent, for example {key, id, map, x, y, at} for "moved". The
+    names are "picked", "moved", "pin", "maps" and "bars"."""
     return dict(st.session_state[WIRE][name] or {})
 
 
@@ -238,7 +238,7 @@ def generated(loaded: state.Loaded, latents: dict[str, np.ndarray], lang: str) -
 
 
 def alike(loaded: state.Loaded, fitted: spaces.Spaces, pinned: str, row: str) -> str:
-    """Describe how similar two sentences are in each latent that both have."""
+    """State the cosine of two sentences on each map that shows both."""
     held = [(SEMANTIC, fitted.semantic), *((loaded.second_latent, space) for space in fitted.second.values())]
     cosines = []
     for latent, space in ((latent, space) for latent, space in held if {pinned, row} <= {*space.rows["id"]}):
@@ -251,7 +251,7 @@ def nearest(
     loaded: state.Loaded, fitted: spaces.Spaces, chosen: Sequence[str]
 ) -> tuple[str | None, str, dict[str, pd.DataFrame]]:
     """Let the user choose a sentence; the user's own and the selected sentences come first. Return its id, language and
-    nearest rows in each latent, with the column `Cosine`; else (None, "", {})."""
+    nearest rows in each latent, with the column `Cosine`; (None, "", {}) if none is chosen."""
     table = fitted.semantic.rows.set_index("id")
     focus = st.session_state.get("focus")
     focus = focus if focus in table.index else None  # None if the row is no longer on the maps
@@ -338,7 +338,7 @@ def offer_slices(ids: Sequence[str], chosen: Sequence[str]) -> None:
 
 
 def slices(ids: Sequence[str]) -> dict[str, list[str]]:
-    """Return the session's saved selections (name -> ids), at first those in the link, without ids not on the maps."""
+    """Return the session's saved selections, name -> ids. At first, these are the selections in the page's URL."""
     if SLICES not in st.session_state:
         parts = (text.rpartition(":") for text in st.query_params.get_all(SLICES))
         linked = {name: in_ranges(ranges, ids) for name, _, ranges in parts if name}

@@ -33,7 +33,7 @@ NEAR = 95  # a near pair is more similar than this percentage of random pairs; `
 TICKS = (1, 50, 90, 99, 99.9)  # percentiles marked on the axes
 MAX_SEARCHED = 5_000  # maximum number of sentences whose neighbours are searched, because the time is quadratic
 AT_ONCE = 1_000  # number of rows whose similarities are computed at once
-BAGS = 100  # number of pairs whose bags of words are in memory at once
+BAGS = 100  # number of pairs whose bags of words (for tf-idf) are in memory at once
 ANCHORS = 300  # number of translations through which two languages are compared; `help/pairs.md` names it
 REWORDED = ("en", "fr", "es", "tr")  # languages in which rules can change a sentence's form without word lists
 NEIGHBOURS = 300  # number of sentences among which a partner is searched for a typed sentence
@@ -44,14 +44,14 @@ QUADRANTS = {  # (near in meaning, near in style) -> name of this quadrant
     (True, False): "Near in meaning only",
 }  # fmt: skip
 CORNERS = ((0.01, 0.99), (0.99, 0.99), (0.01, 0.01), (0.99, 0.01))  # (x, y) of the quadrants' names in the figure
-LOOKS = {START: ("diamond-open", 13), EARLIER: ("star-open", 13), MINE: ("star", 18)}  # symbol and size of marked pairs
+LOOKS = {START: ("diamond-open", 13), EARLIER: ("star-open", 13), MINE: ("star", 18)}  # for `marked`: symbol, size
 NONE = "without a value"  # legend entry of points without a value in the column for colours
 EXTREME = 2  # number of pairs listed in each quadrant
 MAX_SVG = 2_000  # maximum number of points drawn as SVG; more are drawn with WebGL
 MAX_HOVER = 10_000  # maximum number of points with their own hover text
 SHORT = 70  # maximum number of characters of a sentence in a hover text
 HEIGHT = 520
-CLIPPED = 0.98  # quantile above which all values have the same colour
+CLIPPED = 0.98  # quantile of the colour values above which all points have the same colour
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,7 @@ def compared(
     """Return a table of pairs from the first `count` rows of a text, and the sorted similarities of random pairs, by
     the names in `AXES`. Both are shared: do not change them. The table has the columns `kind`; `left` and `right`;
     `left_row` and `right_row`, the ids of these sentences; the similarities `semantic` and `style`; `semantic_rank` and
-    `style_rank`, the percentage of random pairs that are less similar; and the user's columns if the text has the
-    pairs."""
+    `style_rank`, the percentage of random pairs that are less similar; and the user's columns if `source.given`."""
     table = inventory.sentences(text, count)
     made, random = _compared(loaded.digest, content(table["text"]), source, table, loaded)
     own = [column for column in table if column.startswith(rows.OWN_COLUMN)]
@@ -153,7 +152,7 @@ def ranks(values: Any, random: np.ndarray) -> np.ndarray:
 
 @cache
 def built_in(lang: str) -> pd.DataFrame:
-    """Generate pairs with the built-in grammar (`kind`, `left`, `right`), with words unknown to all shipped models."""
+    """Generate pairs (`kind`, `left`, `right`) with the built-in grammar and words that no shipped model has seen."""
     pairs = []
     for triple in triples(BUILT_IN, held_out=True):
         sentence, paraphrase, altered = triple.texts[lang]
@@ -226,7 +225,7 @@ def alike(loaded: Loaded, pair: pairs.Pair) -> dict[str, float]:
 
 def suggested(loaded: Loaded, text: str, lang: str, other_lang: str) -> str:
     """Suggest a sentence to compare with a text: the text in another form, such as contracted, if rules can change it;
-    else the nearest in meaning in `other_lang`, or the first sentence if the text is empty; "" if there is none."""
+    else the sentence in `other_lang` nearest in meaning, or the first one for an empty text; "" if there is none."""
     if forms := exchanger(lang, ())(text) if lang == other_lang in REWORDED else []:
         return forms[0]
     known = next((each for each in inventory.readable(loaded.langs).values() if other_lang in each.langs), None)
@@ -246,15 +245,15 @@ def marked(
     table: pd.DataFrame,
     random: dict[str, np.ndarray],
 ) -> pd.DataFrame:
-    """Return the pairs of the start page and the user's pairs in the form that `compared` returns, with the column
-    `label`, if they are in the languages of `source`. `table` has the rows of the text."""
+    """Return the pairs of the start page and the user's pairs, if they are in the languages of `source`: a table like
+    that of `compared`, with the column `label`. `table` has the rows of the text."""
     known = {pair: (START, label) for pair, label in pairs.LABELS.items()} | dict.fromkeys(earlier, (EARLIER, ""))
     known |= {mine: (MINE, "yours")} if mine else {}
     turned = {pair: pair if pair.lang == source.left else pairs.Pair(*pair[2:], *pair[:2]) for pair in known}
     drawn = {of: known[pair] for pair, of in turned.items() if of[1::2] == (source.left, source.right)}
     lines = [(*names, *pair[::2]) for pair, names in drawn.items()]
     stars = pd.DataFrame(lines, columns=["kind", "label", "left", "right"])
-    parts = []  # the text's rows serve to compare styles across languages
+    parts = []  # `across` compares styles in two languages by way of the text's rows
     for lang, side in ((source.left, "left"), (source.right, "right")):
         parts += [table[table["lang"] == lang]] * (source.left != source.right)
         parts.append(rows.table(stars[side].tolist(), lang, None))
@@ -398,7 +397,7 @@ def draw(plane: Plane, theme: str = "light") -> go.Figure:
 
 
 def traces(pairs: pd.DataFrame, colour: str, title: str, theme: str) -> Iterator[tuple[str, np.ndarray, dict]]:
-    """Yield the name, rows and marker of each group of points of the same colour. The last group is drawn on top."""
+    """Yield the name, row indices and plotly marker of each group of pairs of one colour; the last is drawn on top."""
     values = pairs[colour]
     if pd.api.types.is_numeric_dtype(values):
         missing = values.isna().to_numpy()

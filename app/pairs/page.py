@@ -18,7 +18,7 @@ REMEMBERED = 20  # maximum number of earlier typed pairs in the figure
 COUNTS = [300, 1_000, 5_000, 25_000, 50_000]
 WORST = 10  # number of listed pairs on which the model and human scores differ most
 MAX_SELECTED = 1_000  # maximum number of rows in the table of selected pairs
-WIDTH = 400  # width in pixels of a column of sentences in that table
+WIDTH = 400  # width in pixels of a column of sentences in the table of selected pairs
 ONE_LATENT = (
     "This model has one latent, and this page compares two. Split its vectors into two parts on *Your encoder*, or "
     "choose another model in the sidebar. Here it compares meaning alone."
@@ -39,7 +39,7 @@ class Chosen:
     count: int  # maximum number of rows of the text
     source: compute.PairSource
     plane: compute.Plane
-    own: bool  # whether the user's typed pairs are shown among random pairs
+    own: bool  # whether the figure shows only the user's typed pairs and random pairs
 
 
 def page(loaded: state.Loaded) -> None:
@@ -99,7 +99,7 @@ def choose(loaded: state.Loaded, mine: pairs.Pair | None) -> Chosen | None:
     points = controls.choice("Points", [MINE, EXAMPLES, FILE], "points", usual)
     langs = (mine.lang, mine.other_lang) if mine else (loaded.langs[0],) * 2
     offered = files if points == FILE else {name: text for name, text in texts.items() if name not in files}
-    if points == MINE:  # random pairs of another text are compared with the user's
+    if points == MINE:  # the user's pair is compared with random pairs of the first text in its languages
         name = next((name for name, text in (offered | files).items() if {*langs} <= {*text.langs}), None)
     elif points == EXAMPLES and offered:
         if linked not in offered:

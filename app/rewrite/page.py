@@ -22,7 +22,7 @@ from bgt_core.evaluation.facts import checks, differences
 from bgt_core.vectors.maps import Directions, directions
 
 FITTED_ON = 2_000  # maximum number of translations to which directions of style are fitted
-TITLES = {  # title of the direction for each style property, which is also a probing task
+TITLES = {  # style property, which is also a probing task -> title of its direction
     "sentence-type": "More of a question", "address": "More formal", "politeness": "More polite",
     "contraction": "More contracted",
 }  # fmt: skip

@@ -86,7 +86,7 @@ def page(loaded: state.Loaded) -> None:
             for number, (pair, cosines) in enumerate(pairs.of_start_page(loaded)):
                 with st.container(gap="xsmall"):
                     st.html(pair_html(pair, cosines, loaded.latents))
-                    fill = dict(zip(FIELDS, pair, strict=True))  # the button stored this before the page is drawn again
+                    fill = dict(zip(FIELDS, pair, strict=True))  # a click stores this before the page is drawn again
                     st.button(
                         "Try it", key=f"pair{number}", on_click=st.session_state.update, args=(fill,), type="tertiary"
                     )

@@ -68,7 +68,7 @@ def page(loaded: Loaded) -> None:
         result(made)
     elif loaded.second_latent:
         st.info(f"{verbatim(loaded.title)} has two latents already. Open an encoder, or choose one in the sidebar.")
-        with st.expander("Split its vectors all the same", key=f"splitter {loaded.title}"):  # the key keeps it open
+        with st.expander("Split its vectors all the same", key=f"splitter {loaded.title}"):  # the key: it stays open
             divide(loaded)
     else:
         divide(loaded)
@@ -219,7 +219,7 @@ class Made:
     stored: parts.StoredSplit
     loaded: state.Loaded
     verdict: str
-    maps: Mapping[str, pd.DataFrame]  # title -> rows of a map, of the original vectors or of their shared parts
+    maps: Mapping[str, pd.DataFrame]  # title -> rows of a map: of the vectors before the split, or of semantic latents
     neighbours: Sequence[tuple[str, str, str]]  # a sentence, its nearest sentence before the split, and after it
 
 

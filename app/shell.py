@@ -101,7 +101,7 @@ def main() -> None:
         sentence.heading(above)  # shown while the model loads
     if following := st.session_state.pop("next_model", None):
         st.session_state["ckpt"] = following
-    for key in {*address.FIELDS} & {*st.session_state}:  # otherwise, Streamlit forgets fields that a page lacks
+    for key in {*address.FIELDS} & {*st.session_state}:  # otherwise, Streamlit forgets fields not on this page
         st.session_state[key] = st.session_state[key]
     with st.sidebar:
         st.selectbox("Model", state.titles(), key="ckpt", on_change=go_on, **address.BOUND)
@@ -143,7 +143,7 @@ def compare_with(loaded: state.Loaded) -> None:
 
 
 def draw(page: Page, above: DeltaGenerator) -> None:
-    """Draw a page. An error appears where the page stopped. A page with its own heading draws it at `above`."""
+    """Draw a page, and below it the error that stopped it, if any. A page with its own heading draws it at `above`."""
     loaded = state.model()
     module = import_module(f"app.{page.folder}.page")
     if page.about:

@@ -20,12 +20,12 @@ from probes.results.store import MAJORITY
 PROBE_TITLES = {"punct-num": "Punctuation"}  # titles of probing tasks that differ from the task's name
 HERE = Path(__file__).parent
 BGT = "wieting2020bilingual"
-ADDRESSES = {  # URLs of the papers, by their keys in `papers.bib`
+ADDRESSES = {  # key in `papers.bib` -> URL of the paper
     BGT: "https://aclanthology.org/2020.emnlp-main.122/",
     "chen2019multitask": "https://aclanthology.org/N19-1254/",
     "wieting2017backtranslated": "https://aclanthology.org/D17-1026/",
 }
-PAPERS = {  # papers by recipe; all other recipes belong to the BGT paper
+PAPERS = {  # recipe -> key of its paper; all other recipes are from the BGT paper
     "vgvae": "chen2019multitask", **dict.fromkeys(("avg", "gran", "translator"), "wieting2017backtranslated"),
 }  # fmt: skip
 ENDS = ("low", "high")  # names of the values in a card that bound the confidence interval of its value "score"
@@ -177,7 +177,7 @@ def scores(loaded: state.Loaded) -> None:
 def training(loaded: state.Loaded) -> None:
     """Show the metrics of the last evaluation on held-out pairs. The page's export has all evaluations."""
     reports = [row for row in loaded.log if row.get("kind") == "valid"]
-    # columns such as "en2", the second text in a language, are only in the export
+    # metrics of columns such as "en2", the second text in a language, are only in the page's export
     held_out = {name: value for name, value in reports[-1].items() if not name[-1].isdigit()} if reports else None
     if not held_out or not any(name == "elbo" or name.startswith(("retrieval/", "kl/")) for name in held_out):
         return
@@ -206,7 +206,7 @@ def training(loaded: state.Loaded) -> None:
 
 
 def bound(held_out: Mapping[str, float]) -> list[tuple[str, str]]:
-    """Return the ELBO and the KL of each latent that has a prior, as pairs (title, value in nats)."""
+    """Return the ELBO on held-out pairs, and the KL of each latent that has a prior, as (title, value in nats)."""
     parts = [("ELBO", f"{held_out['elbo']:.1f}")] if "elbo" in held_out else []
     for name, value in held_out.items():
         latent, _, lang = name.removeprefix("kl/").partition("/")

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def choose_text(langs: Sequence[str]) -> ParallelText | None:
-    """Let the user choose sentences in the model's languages. If the app has none, show a message, return None."""
+    """Let the user choose sentences in the model's languages. If the app has none, say so and return None."""
     texts = inventory.readable(langs)
     if not texts:
         st.info(

@@ -183,7 +183,7 @@ def as_colour(values: pd.Series) -> pd.Series:
     counts = texts.value_counts()
     names = sorted(counts.index[: CATEGORIES - (len(counts) > CATEGORIES)], key=label_order)
     shown = texts.where(texts.isin(names) | texts.isna(), OTHER).fillna(NONE)
-    categories = dict.fromkeys([*names, *[OTHER] * (len(counts) > CATEGORIES), NONE])  # "other" may be a name
+    categories = dict.fromkeys([*names, *[OTHER] * (len(counts) > CATEGORIES), NONE])  # "other" may be a value
     return pd.Series(pd.Categorical(shown, list(categories)), values.index)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PATIENCE = 60  # seconds that a request waits for another session's request
 AT_ONCE = 5_000  # sentences per request; many small requests have more batch shapes, each of which takes oneDNN memory
 KEPT_BYTES = 400_000_000  # maximum size in bytes of all cached vectors; the newest always stay
-CACHE = Path(os.environ.get("BGT_CACHE") or os.path.expanduser("~/.cache/bgt"))  # vectors of example sentences
+CACHE = Path(os.environ.get("BGT_CACHE") or os.path.expanduser("~/.cache/bgt"))  # folder with vectors of examples
 HASH, FILES = 32, 40  # bytes of a hash; maximum number of files in `CACHE`, of up to 5 MB each
 FEW = 64  # embedding up to this many sentences is faster than looking up cached vectors
 RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # kind of encoder -> a sentence about where it runs
@@ -310,8 +310,8 @@ def filled(
 
 
 def warning(loaded: Loaded, texts: Sequence[str], lang: str) -> str:
-    """Return a sentence about texts that should be in `lang` but are in another language, or that the model can't read;
-    "" if there is nothing to warn of."""
+    """Return a warning if texts that should be in `lang` are in another language, or have characters that the model
+    can't read; else return ""."""
     if other := rows.other_language(texts, lang):
         looks = f"This looks like {rows.language_name(other)}"
         known = f"{looks}, not {rows.language_name(lang)}: choose its language."

@@ -25,7 +25,7 @@ from bgt_core.data.text import normalise
 from bgt_core.data.textfile import NOT_TEXT, no_number, number
 from bgt_core.errors import DataError
 
-GOLD, COLOUR, LEFT_OUT = "gold", "own", ""  # how to use a column without sentences; others have a language here
+GOLD, COLOUR, LEFT_OUT = "gold", "own", ""  # uses of a column; the use of a column of sentences is its language
 USES = {GOLD: "Scores people gave", COLOUR: "Colour by it", LEFT_OUT: "Leave out"}
 MAX_CATEGORIES = 50  # maximum number of different values in a column of categories
 NO_TEXT = ("genre", "split")  # names of columns that do not contain sentences

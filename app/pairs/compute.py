@@ -135,7 +135,7 @@ def vectors_of(loaded: Loaded, part: pd.DataFrame) -> list[np.ndarray]:
 def similarities(
     loaded: Loaded, source: PairSource, vectors: Sequence[np.ndarray], left: np.ndarray, right: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Return the rounded similarities (P,) of the rows `left` and `right` of the vectors, by the names in `AXES`."""
+    """Return the rounded similarities (P,) of rows `left` (indices) with rows `right`, by the names in `AXES`."""
     values = dict.fromkeys(AXES, np.full(len(left), np.nan))
     for axis, of in zip(AXES, vectors, strict=False):
         translated = axis != SEMANTIC and source.left != source.right

@@ -184,7 +184,7 @@ def placed(
 
 
 def in_order(results: pd.DataFrame) -> pd.DataFrame:
-    """Add the column `group`, and sort by it (this session's first), then by mean `lead` of task and of language."""
+    """Sort by the new column `group`, then by the mean of `lead` (difference of both latents) per task and language."""
     names = [RUN_HERE, *TASK_GROUPS, OTHER_TASKS]
     groups = [RUN_HERE if row.live else task_group(row.task) for row in results.itertuples()]
     mean, of_lang = (results.groupby(keys)["lead"].transform("mean") for keys in ("task", ["task", "lang"]))

@@ -21,7 +21,7 @@ from probes.languages import PUBLISHED, other_language
 from probes.results.store import Cell, read_cells
 from probes.tasks import TASKS
 
-FIRST = "sentence-type"  # the default task: it exists in all languages, and only one latent holds its property
+FIRST = "sentence-type"  # the default task: it exists in all languages, and only one latent predicts it well
 TITLES = {
     "task": "Task", "points": "Difference", "ci_low": "95%: from", "ci_high": "95%: to", "paper_gap": "The paper's",
     "best": "Baseline, %", "which": "Which baseline", "shown": "Shown by", "lang": "Language", "model": "Model",
@@ -31,7 +31,7 @@ TITLES = {
 }  # fmt: skip
 ITEM_TITLES = {"pvi": "Bits", "sentence": "Sentence", "label": "Label", "predicted": "Predicted"}
 ACCURACY, DIFFERENCE = "Accuracy", "Difference"  # names of the two views of results
-SHARED_FORM = ("length", "punct-num", "punct-first")  # tasks about form in whose label translations mostly agree
+SHARED_FORM = ("length", "punct-num", "punct-first")  # tasks about form whose labels translations mostly share
 EXPECTED = dict.fromkeys((*SHARED_FORM, "gender"), -1)  # -1: the paper expects the second latent to be more accurate
 MUCH = 10  # if the KL of both latents is over 10 times the second's, the semantic latent also encodes form
 

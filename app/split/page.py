@@ -39,13 +39,13 @@ from bgt_core.vectors.arrays import cosine_similarity
 
 Progress = Callable[[float, str], object]  # called with the completed fraction and the name of the next step
 
-MOST = 50_000  # maximum number of pairs
+MOST = 50_000  # maximum number of pairs of sentences that a split uses
 AT_ONCE = 512  # number of pairs embedded between two progress reports
 EMBEDDED, FITTED = 0.7, 0.8  # values of the progress bar when all pairs are embedded, and when the split is fitted
 DRAWN = 400  # maximum number of pairs shown on the maps
 SHOWN = 4  # number of sentences whose neighbours are shown
 FOUND = 50  # maximum number of encoders on this machine that are listed
-MAX_MEGABYTES, MAX_UNPACKED = 500, 2**31  # maximum size of a file of vectors, and of its arrays in bytes
+MAX_MEGABYTES, MAX_UNPACKED = 500, 2**31  # maximum size of a file of vectors in MB; of its arrays in bytes
 KINDS = tuple(kind for kind in state.RUNS if kind != "python:")  # kinds of encoders that do not run foreign code
 ALT = "Two maps of the held-out sentences: the vectors as they are, and the shared parts"
 ON_COMMAND_LINE = re.compile(r"[.;:] ?[^.;:]*(`bgt |--model|one of PATH,).*")  # advice about bgt's command line
@@ -68,7 +68,7 @@ def page(loaded: Loaded) -> None:
         result(made)
     elif loaded.second_latent:
         st.info(f"{verbatim(loaded.title)} has two latents already. Open an encoder, or choose one in the sidebar.")
-        with st.expander("Split its vectors all the same", key=f"splitter {loaded.title}"):  # the key: it stays open
+        with st.expander("Split its vectors all the same", key=f"splitter {loaded.title}"):  # with a key, it stays open
             divide(loaded)
     else:
         divide(loaded)
@@ -187,7 +187,7 @@ def add(loaded: Loaded, done: str) -> None:
 
 
 def result(made: Made) -> None:
-    """Show in a figure how the split changed the vectors, and buttons that use it."""
+    """Show a figure of the vectors before and after the split, and buttons that use the split encoder."""
     about = made.stored.split.about
     st.subheader(made.verdict, anchor=False)
     st.caption(

@@ -30,7 +30,7 @@ Opens = Callable[[str], SentenceEncoder]  # a function that opens an encoder by 
 
 
 class Kind(NamedTuple):
-    """A kind of encoder, as described in the help and the app. Encoders of this kind are named KIND:FORM."""
+    """A kind of encoder, as described in the help and the app. Names are KIND:FORM, as in baseline:words."""
 
     form: str
     about: str  # what FORM stands for, such as a folder

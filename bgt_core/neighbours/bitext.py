@@ -39,7 +39,7 @@ Neighbours = tuple[np.ndarray, np.ndarray]  # (N, k) cosines, descending, and (N
 class Pairs(NamedTuple):
     """P candidate pairs of translations: row numbers in the left and the right text, with scores."""
 
-    scores: np.ndarray  # (P,) float64
+    scores: np.ndarray  # (P,) float64, by the chosen margin
     left: np.ndarray  # (P,) int64, row numbers
     right: np.ndarray  # (P,) int64, row numbers
 

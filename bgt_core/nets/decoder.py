@@ -267,11 +267,11 @@ class EncoderStates:
 
     @property
     def device(self) -> torch.device:
-        """The device of the states."""
+        """The device of the encoder states."""
         return self.states.device
 
     def no_latent(self) -> Tensor:
-        """An empty latent, (B, 0), for code that expects a latent."""
+        """An empty latent, (B, 0), for methods of decoders that expect a latent."""
         return self.states.new_empty(len(self), 0)
 
 

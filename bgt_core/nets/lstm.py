@@ -97,7 +97,7 @@ class FinalStates(nn.Module):
 
 
 def mirrored(mask: Tensor) -> Tensor:
-    """Return the index that reverses each sentence and keeps its padding in place: mask (B, T) -> (B * T,)."""
+    """Return the index that reverses each sentence and leaves its padding at the end: mask (B, T) -> (B * T,)."""
     batch, length = mask.shape
     columns = torch.arange(length, device=mask.device)
     last = mask.sum(1, keepdim=True) - 1  # (B, 1)

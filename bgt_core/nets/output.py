@@ -54,7 +54,7 @@ class SentencePrediction:
     """A decoder's prediction of the N real tokens of `target`. Logits are computed only on request."""
 
     role: Role
-    column: str  # the predicted column
+    column: str  # name of the data column that is predicted
     features: Tensor  # (N, H), one row for each token in target.ids[target.mask]
     latent: Tensor  # (B, L)
     layer: OutputLayer
@@ -99,7 +99,7 @@ class LabelPrediction:
 
 
 class UntiedOutput(nn.Module):
-    """Logit fusion with a separate matrix W (V, H + L): scores are W [features ; latent], as in the released code."""
+    """Logit fusion with a separate matrix W (V, H + L): logits are W [features ; latent], as in the released code."""
 
     def __init__(self, vocab_size: int, width: int, latent: int):
         super().__init__()
@@ -230,7 +230,7 @@ class Perceptron(nn.Module):
 
 
 class PerceptronOutput(nn.Module):
-    """An output layer whose scores are W MLP([features ; z]). Here z is the last `latent` units of a longer latent."""
+    """An output layer whose logits are W MLP([features ; z]). Here z is the last `latent` units of a longer latent."""
 
     def __init__(self, vocab_size: int, features: int, latent: int, hidden: int, layers: int):
         super().__init__()

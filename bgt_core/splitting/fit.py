@@ -193,7 +193,7 @@ def verdict(scored: Mapping[str, Mapping[str, float | None]]) -> str:
 
 
 def language_told(columns: Sequence[np.ndarray], langs: Sequence[str]) -> float | None:
-    """Return the accuracy of a linear probe that predicts a vector's language; translations are in the same fold."""
+    """Return the accuracy of a linear probe that predicts a vector's language. Translations share a fold."""
     from bgt_core.vectors.linear_probe import held_out_hits  # a slow import, not needed to open a split encoder
 
     if len(set(langs)) < 2:

@@ -111,7 +111,7 @@ ENCODERS = {
 def main(
     data: Annotated[Path, typer.Argument(help="Folder of the data. With --table, the TSV file of stored rows.")],
     out: Annotated[Path | None, typer.Argument(help="TSV file to which the rows are written.")] = None,
-    model: Annotated[list[str] | None, typer.Option(help="Encoder as NAME=SPEC. By default, all of ENCODERS.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Encoder as NAME=SPEC. By default, seven encoders.")] = None,
     langs: Annotated[str, typer.Option(help="Languages to pair with English.")] = LANGS,
     table: Annotated[bool, typer.Option("--table", help="Only print the tables of the rows in DATA.")] = False,
 ) -> None:

@@ -4,7 +4,7 @@
     python -m analysis.models erase CHECKPOINT OUT en-fr=FILE   # the last step: estimate language means again
 
 `mixture` writes files named OUT/KIND/COLUMNS.tsv, for `bgt train --data KIND/COLUMNS=FILE`: translations of each kind
-of text, rows altered by the rules of commit d1f45c03, pairs that differ in style, and text in one language.
+of text, rows with a sentence that a rule altered (commit d1f45c03), pairs that differ in style, and monolingual text.
 """
 
 import json

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
@@ -118,7 +119,9 @@ def app(
     if port is not None and not 0 < port < 65_536:
         raise UsageError(f"{port}: expected a port from 1 to 65535.", parameter="port")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch's threads sleep: polling is very slow on busy cores
-    Thread(target=lambda: [*map(__import__, ("pandas", "bgt_core.embedder"))]).start()  # slow, so at once
+    import numpy  # noqa: F401  # first, because plotly, which Streamlit imports, fails if NumPy is only half imported
+
+    Thread(target=import_module, args=("bgt_core.embedder",)).start()  # importing torch is slow, so it starts at once
     from streamlit.web import cli
 
     served = [f"--server.port={port}"] if port else []

@@ -137,9 +137,10 @@ def product_rate(dtype: torch.dtype, threads: int, device: torch.device = CPU) -
 
 def new_page(words: Sequence[str]) -> Page:
     """Return an empty page for a command, without the user's paths, but with this machine and today's date."""
-    shown = ("FOLDER" if Path(word).is_dir() else Path(word).name if Path(word).is_file() else word for word in words)
-    page = {"command": " ".join(["python -m bench", *shown]), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
-    return {**page, "minutes": 0.0, "machine": machine(), "rows": []}
+    page, *options = words  # a folder of the page's name may exist, such as `app`
+    shown = ("FOLDER" if Path(word).is_dir() else Path(word).name if Path(word).is_file() else word for word in options)
+    about = {"command": " ".join(["python -m bench", page, *shown]), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    return {**about, "minutes": 0.0, "machine": machine(), "rows": []}
 
 
 def machine() -> str:

@@ -102,8 +102,9 @@ def test_a_page_is_written_after_each_row_without_paths(tmp_path: Path, monkeypa
             counts.append(len(command.read(written)["rows"]))
 
     monkeypatch.setattr(mining, "rows", rows)
-    words = ["bench", "mining", "--data", str(tmp_path), "--rounds", "2", "--json", str(written)]
-    monkeypatch.setattr(sys, "argv", words)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mining").mkdir()  # a folder with the name of the page
+    monkeypatch.setattr(sys, "argv", f"bench mining --data {tmp_path} --rounds 2 --json {written}".split())
     command.main()
     assert counts == [1, 2, 3]
     assert command.read(written)["command"] == "python -m bench mining --data FOLDER --rounds 2"

@@ -19,8 +19,8 @@ UNHASHED := torch triton cuda-bindings cuda-pathfinder cuda-toolkit $(addprefix 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
-app: .venv/with-app ## install what the app needs and open it; ARGS="-- --model PATH" reaches the app
-	$(BIN)/streamlit run app/main.py $(ARGS)
+app: .venv/with-app ## install what the app needs and open it; ARGS="--model PATH" reaches the app
+	$(BIN)/bgt app $(ARGS)
 
 test: check ## check, then all tests but the longest, in parallel; ARGS="-k probes" reaches pytest, ARGS="-m 'not slow'" is quicker
 test-all: check ## check and all tests, as CI runs them

@@ -79,6 +79,7 @@ def main() -> None:
     st.set_page_config("Bilingual Generative Transformer", str(HERE / "icon.svg"), layout="wide")
     st.html(HERE / "style.css")
     address.one_entry_per_page()
+    address.serve_plotly()
     try:
         inventory.read()
     except BgtError as error:

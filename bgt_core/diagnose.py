@@ -147,14 +147,7 @@ def information(parts: Sequence[Posterior], generator: torch.Generator | None = 
     estimated by the mixture of these N posteriors (Dieng et al. 2019, He et al. 2019). The prior cancels. This leaves
     the mean of log q(z|x) - log q(z), with one sample z per sentence. Identical posteriors give 0, and N posteriors
     without overlap give log N. The estimate can't be above log N. So if I(x; z) is near log N or above it, the estimate
-    is too low.
-
-    Args:
-        parts: The posteriors of N sentences, in one or more batches.
-        generator: The random generator of the samples.
-
-    Returns:
-        log q(z|x) - log q(z) of each sentence, (N,) float64.
+    is too low. `parts` has the posteriors of N sentences. Returns log q(z|x) - log q(z) of each sentence, (N,) float64.
     """
     q = joined(parts)
     z = q.rsample(generator)  # (N, L)

@@ -21,6 +21,7 @@ TOGETHER = {"probes/tasks": "tests/probes/tasks/test_text_tasks.py"}
 WITHOUT_A_FILE = """
 bgt_core/__init__.py
 bgt_core/errors.py
+bgt_core/startup.py
 bgt_core/evaluation/edit_distance.py
 probes/__init__.py
 probes/classifiers/baselines.py

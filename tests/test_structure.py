@@ -22,7 +22,7 @@ PARAMETERS = 12
 MODULES_AT_THE_TOP = 12
 SIZES = {
     "lines of Python outside tests": 39_999,
-    "lines of Python in tests": 27_950,
+    "lines of Python in tests": 27_970,
     "files of Python outside tests": 236,
     "commands": 27,
     "options": 263,

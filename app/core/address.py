@@ -79,9 +79,10 @@ def one_entry_per_page() -> None:
     st.session_state["page"] = here
 
 
-# This makes Streamlit serve the script of the plotly package, at a URL that contains the names of this module and
-# component. `js/plotly.js` loads the script from that URL, once per browser tab.
-declare_component("plotly_js", path=str(Path(plotly.__file__).parent / "package_data"))
+def serve_plotly() -> None:
+    """Make Streamlit serve the script of the plotly package, at a URL that contains the names of this module and of the
+    component. `js/plotly.js` loads the script from that URL, once per browser tab."""
+    declare_component("plotly_js", path=str(Path(plotly.__file__).parent / "package_data"))
 
 
 def mounted(name: str, *parts: str, folder: Path = JS) -> ComponentRenderer:

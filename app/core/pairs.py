@@ -1,6 +1,7 @@
 """Pairs of sentences: examples on which the latents differ, scores of several systems, and the effect of each word."""
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from textwrap import shorten
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import streamlit as st
 
 from app.core import exports
 from app.core.display import frame, table
-from app.core.state import BY_DIGEST, Loaded, embed_parts
+from app.core.state import BY_DIGEST, Loaded, embed
 from bgt_core.contracts import SEMANTIC
 from bgt_core.errors import DataError, UsageError
 from bgt_core.evaluation.bootstrap import ItemSample, pearson
@@ -40,20 +41,26 @@ PAIRS = (  # pairs that are similar in only one of the latents
 LABELS = dict(zip(PAIRS, ("tu / vous", "contracted", "translated", "negated", "roles swapped"), strict=True))
 
 
-def cosines_of(loaded: Loaded, pair: Pair) -> dict[str, float]:
-    """Return the cosine of two sentences in each latent. If their languages differ, use only the semantic latent."""
-    cosines, same = {}, pair.lang == pair.other_lang
-    parts = [(pair.lang, [pair.text, pair.other])] if same else [(lang, [text]) for text, lang in (pair[:2], pair[2:])]
-    for latent in loaded.latents if same else (SEMANTIC,):
-        vectors = embed_parts(loaded, parts, latent)
-        cosines[latent] = float(loaded.similarity_pairwise(vectors[:1], vectors[1:])[0])
-    return cosines
+def cosines_of(loaded: Loaded, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+    """Return the cosine of each pair in each latent. If its languages differ, use only the semantic latent."""
+    found, texts = [dict[str, float]() for _ in pairs], defaultdict[str, list[str]](list)
+    for pair in pairs:
+        texts[pair.lang].append(pair.text)
+        texts[pair.other_lang].append(pair.other)
+    for latent in loaded.latents:
+        vectors = {lang: iter(embed(loaded, of_lang, lang, latent)) for lang, of_lang in texts.items()}
+        for pair, cosines in zip(pairs, found, strict=True):
+            left, right = (next(vectors[lang])[None] for lang in (pair.lang, pair.other_lang))
+            if latent == SEMANTIC or pair.lang == pair.other_lang:
+                cosines[latent] = float(loaded.similarity_pairwise(left, right)[0])
+    return found
 
 
 @st.cache_data(max_entries=8, show_spinner=False, hash_funcs=BY_DIGEST)
 def of_start_page(loaded: Loaded) -> list[tuple[Pair, dict[str, float]]]:
     """Return those of the `PAIRS` that are in the model's languages, with their cosines in each latent."""
-    return [(pair, cosines_of(loaded, pair)) for pair in PAIRS if {pair.lang, pair.other_lang} <= set(loaded.langs)]
+    shown = [pair for pair in PAIRS if {pair.lang, pair.other_lang} <= set(loaded.langs)]
+    return list(zip(shown, cosines_of(loaded, shown), strict=True))
 
 
 class ItemsKey(NamedTuple):

@@ -153,10 +153,18 @@ def second() -> Loaded | None:
 
 def opened(title: str) -> Loaded:
     """Open the model with this title, once for all sessions. Raises BgtError if it can't be opened."""
-    return inventory.of_session().models.get(title) or _load(title, inventory.read().models[title])
+    if own := inventory.of_session().models.get(title):
+        return own
+    with st.spinner("Loading the model"):
+        return _load(title, inventory.read().models[title])
 
 
-@st.cache_resource(max_entries=6, show_spinner="Loading the model")
+def default() -> Loaded:
+    """Open the first model before there is a session. Raises BgtError if it can't be opened."""
+    return _load(*next(iter(inventory.read().models.items())))
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
 def _load(title: str, spec: str) -> Loaded:
     return of_spec(title, spec)
 

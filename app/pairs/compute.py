@@ -218,7 +218,7 @@ def bag_of_words() -> SentenceEncoder:
 def alike(loaded: Loaded, pair: pairs.Pair) -> dict[str, float]:
     """Return how similar two sentences are in each comparable latent, by tf-idf, and by their share of common words."""
     bags = (bag_of_words().embed([text], lang=lang) for text, lang in (pair[:2], pair[2:]))
-    by_latent = {rows.latent_title(latent): of for latent, of in pairs.cosines_of(loaded, pair).items()}
+    by_latent = {rows.latent_title(latent): of for latent, of in pairs.cosines_of(loaded, [pair])[0].items()}
     overlap = rows.overlap(pair.text, pair.other)
     return by_latent | {"Words (tf-idf)": float(cosines(*bags)[0]), "Words in common": overlap}
 

@@ -58,7 +58,7 @@ def page(loaded: state.Loaded) -> None:
             with failing():
                 judged(loaded, chosen)
     if mine:
-        systems = {rows.latent_title(latent): (loaded, latent) for latent in pairs.cosines_of(loaded, mine)}
+        systems = {rows.latent_title(latent): (loaded, latent) for latent in pairs.cosines_of(loaded, [mine])[0]}
         with st.expander("What each word of your pair adds"):
             pairs.show_words(systems, mine)
     if second := state.second():

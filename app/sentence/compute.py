@@ -22,19 +22,19 @@ USUAL = "inversion"  # the usual form of question, which is not counted as taken
 FORMS = {False: ("Vous avez raison.", "Tu as raison."), True: ("Comment allez-vous ?", "Comment vas-tu ?")}
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@st.cache_resource(max_entries=16, show_spinner=False)
 def corpus(langs: tuple[str, ...]) -> pd.DataFrame:
     """Return the sentences among which neighbours are searched: example sentences, or the app's first text if there are
     none. The columns are `length` and those of `rows.table`. All callers share the table: do not change it."""
-    parts = []
-    for lang in langs:
-        texts = list(examples(lang))
-        first = next((text for text in inventory.read().texts.values() if lang in text.langs), None)
-        if not texts and first:
-            texts = inventory.sentences(first.alone(lang), COMPARED)["text"].tolist()
-        lengths = [length(text, lang) for text in texts]
-        parts.append(rows.table(texts, lang, [""] * len(texts)).assign(length=lengths))
-    return pd.concat(parts, ignore_index=True)
+    if len(langs) > 1:
+        return pd.concat([corpus((lang,)) for lang in langs], ignore_index=True)
+    (lang,) = langs
+    texts = list(examples(lang))
+    first = next((text for text in inventory.read().texts.values() if lang in text.langs), None)
+    if not texts and first:
+        texts = inventory.sentences(first.alone(lang), COMPARED)["text"].tolist()
+    lengths = [length(text, lang) for text in texts]
+    return rows.table(texts, lang, [""] * len(texts)).assign(length=lengths)
 
 
 def length(text: str, lang: str) -> int:

@@ -11,6 +11,7 @@ from bgt_core import PRETRAINED
 from bgt_core.cli import options
 from bgt_core.errors import UsageError
 from bgt_core.generation.options import DEFAULT_SEARCH, SETTINGS, Sample, search_of
+from bgt_core.startup import importing
 
 if TYPE_CHECKING:
     from bgt_core.embedder import Embedder
@@ -73,11 +74,12 @@ def generate(
     device: options.DeviceOption = "auto",
 ) -> None:
     """Generate text with the meaning of one sentence and the style of another, or text from vectors."""
-    from bgt_core.contracts import VectorModel
-    from bgt_core.data.columns import known_lang
-    from bgt_core.generation.generate import candidates, exchanged, from_vectors
-    from bgt_core.generation.search import generative
-    from bgt_core.vectors.arrays import matrix, read_npy
+    with importing():
+        from bgt_core.contracts import VectorModel
+        from bgt_core.data.columns import known_lang
+        from bgt_core.generation.generate import candidates, exchanged, from_vectors
+        from bgt_core.generation.search import generative
+        from bgt_core.vectors.arrays import matrix, read_npy
 
     if (source is None) == (vectors is None):
         raise UsageError("is needed, unless --vectors is given; give exactly one of them.", parameter="source")

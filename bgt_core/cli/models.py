@@ -1,12 +1,10 @@
 """`bgt info`, `bgt export` and `bgt app`: describe a model, convert it for other programs, or show it in the app."""
 
 import json
-import os
 import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread
 from typing import Annotated, Literal
 
 from typer import Argument, Option
@@ -19,7 +17,7 @@ from bgt_core.errors import NotFound, UsageError
 PACKAGE = Path(bgt_core.__file__).parent
 # In a checkout, the app is beside the package. In a wheel, it is inside the package, because a second top-level package
 # called `app` could collide with a package of another project.
-PLACES = (PACKAGE.parent / "app" / "main.py", PACKAGE / "bundled" / "app" / "main.py")
+PLACES = (PACKAGE.parent / "app", PACKAGE / "bundled" / "app")
 
 
 def info(
@@ -118,14 +116,9 @@ def app(
         raise NotFound('The app needs Streamlit, which is not installed. Install it with: pip install "bgt[app]"')
     if port is not None and not 0 < port < 65_536:
         raise UsageError(f"{port}: expected a port from 1 to 65535.", parameter="port")
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch's threads sleep: polling is very slow on busy cores
-    import numpy  # noqa: F401  # first, because plotly, which Streamlit imports, fails if NumPy is only half imported
-
-    Thread(target=import_module, args=("bgt_core.embedder",)).start()  # importing torch is slow, so it starts at once
-    from streamlit.web import cli
-
     served = [f"--server.port={port}"] if port else []
     served += [] if browser else ["--server.headless=true"]
     given = {"--model": model, "--data": data, "--results": results, "--questions": [questions] if questions else []}
     words = [str(part) for name, values in given.items() for value in values or () for part in (name, value)]
-    cli.main(["run", str(next(filter(Path.is_file, PLACES))), *served, "--", *words], prog_name="bgt app")
+    sys.path.insert(0, str(next(filter(Path.is_dir, PLACES)).parent))
+    import_module("app.serve").serve(served, words)

@@ -70,19 +70,9 @@ def exchanged(text: str, rng: Random) -> str:
 def alter_rows(source: Path, langs: Sequence[str], out: Path, *, of: str) -> tuple[Cleaned, Counter[str]]:
     """Add an altered sentence to each pair of translations. Write the file `out`, and its description to OUT.json.
 
-    Args:
-        source: A file of pairs, in a format of `bgt_core.data.parallel.read_pairs`.
-        langs: The languages of the two columns, which are also the names of the columns.
-        out: The file to write; its columns are `langs` and "altered".
-        of: The language whose sentences are altered.
-
-    Returns:
-        The numbers of pairs that were written and dropped, and the number of rows with each kind of alteration. A pair
-        is dropped if no two words of the sentence to be altered differ.
-
-    Raises:
-        UsageError: `langs` are not two different languages, or `of` is not one of them.
-        NotFound, DataError: The source is missing or invalid, as in `read_pairs`, or no pair can be altered.
+    `source` is a file of pairs, as for `read_pairs`. Its columns are the two languages `langs`; those of `out` are
+    `langs` and "altered". The sentences in the language `of` are altered. Returns the numbers of pairs written and
+    dropped, and of rows with each kind of alteration. A pair is dropped if all words of its sentence are equal.
     """
     check_table(out)
     if len(langs) != 2 or langs[0] == langs[1] or of not in langs:

@@ -175,15 +175,9 @@ Layout = Callable[[list[Path], Choice, Path, Counter[str]], list[OutputFile]]
 def download(choice: Choice, out: Path, *, report: Report = lambda done, total: None) -> Downloaded:
     """Download the chosen data into the folder `out`, unless the data are there already.
 
-    Args:
-        choice: The data to download, as returned by `choose`.
-        out: A folder, which is made if it does not exist.
-        report: Called with the number of bytes of the current archive that have been read, and its size in bytes.
-
-    Raises:
-        NotFound: A server fails, or the disk is full; complete archives are kept for the next call.
-        DataError: An archive is damaged, or its SHA-256 is not the published one, or has changed since the first
-            download.
+    `choose` returns the `choice`. `report` is called with the bytes of the current archive that were read, and with its
+    size in bytes. Raises NotFound if a server fails or the disk is full; complete archives are kept for the next
+    call. Raises DataError if an archive is damaged, or its SHA-256 is not the published one, or has changed.
     """
     records = manifest.read_manifest(out)
     there = {out / name: facts for name, facts in records["files"].items() if facts["source"] == choice.stem}

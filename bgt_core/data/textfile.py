@@ -76,17 +76,10 @@ def lines(file: Path) -> Iterator[bytes]:
 def line_lists(file: Path, *, sentences: bool = False, name: Path | None = None) -> Iterator[list[bytes]]:
     """Yield the lines of a file in lists, one list for each block of the file; line ends are removed.
 
-    Args:
-        file: A plain, .gz, .xz or .zst file, or "-" for stdin.
-        sentences: Whether each line must be one sentence. If so, these raise an error: JSON, files whose suffix is in
-            `RECORDS`, tables (a tab in the first line, or in most lines of the first block), and a carriage return
-            inside a line. Other tabs count as white space.
-        name: The name of the file in messages, if `file` is a copy.
-
-    Raises:
-        NotFound: The file can't be read.
-        DataError: The file is cut short, damaged, not text, or in UTF-16 or UTF-32; its lines end in carriage returns
-            alone, or a line is longer than 16 MiB.
+    `file` is a plain, .gz, .xz or .zst file, or "-" for stdin. If it is a copy, `name` is its name in messages. With
+    `sentences`, each line must be one sentence: JSON, files whose suffix is in `RECORDS`, tables (a tab in the first
+    line, or in most lines of the first block) and a carriage return inside a line raise a DataError. Other reasons for
+    it are a file that is cut short, damaged, not text, or in UTF-16 or UTF-32, and a line of more than 16 MiB.
     """
     name, rest, count = name or file, b"", 0
     for block in chain(filter(None, _blocks(file, name)), [b""]):

@@ -101,12 +101,8 @@ def retrieval(columns: Sequence[str], means: Tensor, texts: Tensor) -> dict[str,
 
     In many corpora a sentence occurs several times, with different translations. So two other results also count as
     right: a copy of the sentence's translation, and the translation of a copy of the sentence. If a wrong sentence is
-    as near as the right sentence, the result counts as wrong. So if all vectors are equal, precision is 0.
-
-    Args:
-        columns: Names of the columns.
-        means: Semantic means of n rows, (n, columns, L).
-        texts: The `hashes` of the rows' sentences, (n, columns).
+    as near as the right sentence, the result counts as wrong. So if all vectors are equal, precision is 0. `means` are
+    the semantic means of n rows, (n, columns, L), and `texts` the `hashes` of their sentences, (n, columns).
     """
     precisions, units = {}, F.normalize(means, dim=-1)
     for (i, left), (j, right) in permutations(enumerate(columns), 2):

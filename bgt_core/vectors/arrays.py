@@ -31,21 +31,11 @@ def matrix(
     first: int = 0,
     dtype: DTypeLike | None = np.float32,
 ) -> np.ndarray:
-    """Convert vectors to an array of finite numbers.
+    """Convert vectors to an array (N, D) of finite numbers, as `numbers` does. An array of this type is not copied.
 
-    Args:
-        given: Vectors in any form that `numbers` accepts.
-        name: Name of the vectors in error messages.
-        shapes: Allowed shapes, as in `numbers`.
-        texts: Sentence of each row, for error messages.
-        first: Index of the first row in a longer array, if the rows are part of one.
-        dtype: Type of the result; None keeps the given type.
-
-    Returns:
-        The vectors, (N, D) float32; not copied if `given` is already such an array.
-
-    Raises:
-        DataError: For the same reasons as in `numbers` and `check_finite`.
+    Messages of a DataError contain the `name` of the vectors, and the row of a wrong number with its sentence in
+    `texts`. If the vectors are part of a longer array, `first` is the index of their first row in it. With None as
+    `dtype`, the numbers keep their type.
     """
     array = numbers(given, name, *shapes)
     check_finite(np.atleast_2d(array), name, texts, first, dtype or np.result_type(array, np.float32))
@@ -53,19 +43,11 @@ def matrix(
 
 
 def numbers(given: object, name: str, *shapes: tuple[int | str, ...]) -> np.ndarray:
-    """Convert real numbers of any library to an array; an array is not copied.
+    """Convert real numbers to an array of any real type; an array is not copied.
 
-    Args:
-        given: An array; a torch tensor of any type, on any device; a sparse SciPy matrix; a pandas frame of numbers; or
-            a list, a Series or an iterator of rows, where each row has one of these types.
-        name: Name of the numbers in error messages.
-        shapes: Allowed shapes; "N" is any size, "D" any size but 0. By default (N, D).
-
-    Returns:
-        The array, of any real type.
-
-    Raises:
-        DataError: `given` has another type or shape, masked values, or rows of different widths.
+    `given` is an array, a torch tensor, a sparse SciPy matrix, a pandas frame, or a list, a Series or an iterator of
+    such rows. Its shape must be one of `shapes`, by default (N, D), where "N" is any size and "D" any size but 0.
+    Raises DataError, which contains the `name` of the numbers, for other types and shapes, and for masked values.
     """
     try:
         array = _array(given, name)

@@ -1,5 +1,6 @@
 """Every page opens with every kind of model. If a model or a link can't be opened, the app explains the reason."""
 
+import gc
 import json
 import shutil
 import sys
@@ -8,7 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import streamlit as st
 
 import app as package
 import bgt_core
-from app import shell
+from app import serve, shell
 from app.core import display, inventory, state
 from app.sentence import page
 from bgt_core.data.examples import example_sentences
@@ -302,3 +303,11 @@ def test_a_second_model_is_shown_beside_the_first(start: Start, opened: Open, sa
     assert titles == 2 * [f"**{first}**", f"**{display.verbatim(second)}**"]  # once for neighbours, once for words
     alone = app.put(app.box("Compare with"), None)
     assert not any(part.value == f"**{first}**" for part in alone.markdown)
+
+
+def test_the_default_model_is_open_before_the_first_page(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    start()
+    monkeypatch.setitem(sys.modules, "streamlit.runtime", SimpleNamespace(exists=lambda: True))
+    serve.prepare()
+    monkeypatch.setattr(bgt_core, "open_encoder", lambda spec: pytest.fail("the model was opened again"))
+    assert state.model().title == next(iter(inventory.read().models)) and gc.isenabled()

@@ -261,6 +261,7 @@ def test_version(bgt: Bgt) -> None:
 def test_the_app_starts_with_the_given_options(bgt: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[str] = []
     monkeypatch.setattr(cli, "main", lambda arguments, prog_name: given.extend(arguments))
+    monkeypatch.setattr("app.serve.prepare", lambda: None)
     done = bgt(
         "app", "--no-browser", "--port", 9000, "--model", "baseline:tfidf", "--data", "en,fr=a.tsv", "--data", "b"
     )

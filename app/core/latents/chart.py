@@ -54,17 +54,11 @@ def latent_map(
     theme: str = "light",
     height: int = 520,
 ) -> go.Figure:
-    """Draw maps under their titles, one above the other, or `side_by_side`.
+    """Draw maps under their titles, one above the other, or `side_by_side`. The rows with ids in `chosen` stand out.
 
-    Args:
-        panels: Title -> table of points: id, lang, text, translation, own, x, y, the column `colour`; pair for lines.
-        colour: The column that sets the colours: one of `rows.COLOURS`, or a column of the user.
-        langs: All languages, in order; each has its own symbol. The user's own sentences are stars.
-        chosen: Ids of the rows to highlight.
-
-    Returns:
-        A figure; a point's `customdata` is its row's id. Up to 5,000 points are SVG. More points are drawn with WebGL:
-        smaller, and the more transparent the more points there are.
+    `panels` has a table of points for each title: id, lang, text, translation, own, x, y, the column `colour`, and pair
+    for lines. Each language has its own symbol, in the order of `langs`; the user's own sentences are stars. Over 5,000
+    points are drawn with WebGL: smaller, and the more transparent the more there are. A point's `customdata` is its id.
     """
     count = sum(map(len, panels.values()))
     first = next(iter(panels.values()))

@@ -14,7 +14,7 @@ def assert_close(actual: object, expected: object, tolerance: float = 0.0, scale
         actual: Tensor, array, list or number.
         expected: An object of the same shape, or one number for all elements; preferably computed in float64.
         tolerance: By default, the tolerance of the less precise type. Python's numbers count as float64: pass
-            `FLOAT32` if they were computed in float32. Pass a multiple of it if errors add up over many operations.
+            `FLOAT32` if they were computed in float32, and a multiple of the default if many errors add up.
         scale: The size of the numbers that were rounded; by default the largest |expected|. Pass it if large numbers
             cancel each other and give a small result.
     """

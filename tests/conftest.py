@@ -82,7 +82,7 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Schedule tests as `--dist loadfile` does, but all browser tests on one worker, as two browsers would time out."""
+    """Schedule tests as `--dist loadfile` does, but all browser tests on one worker: two browsers would time out."""
     from xdist.scheduler import LoadFileScheduling
 
     class OneBrowser(LoadFileScheduling):
@@ -147,7 +147,7 @@ def batch(grammar: list[Pair], tokenizer: Tokenizer) -> Batch:
 
 @pytest.fixture(scope="session")
 def tiny() -> Callable[..., Recipe]:
-    """tiny(name, **settings): a recipe with small sizes. The last part of a setting's name is enough to set it."""
+    """tiny(name, **settings): a recipe with small sizes. `d_model=8` is enough to set `model.d_model`."""
 
     def build(name: str = "bgt-small", **settings: object) -> Recipe:
         return recipes.configure(name, {**SHARED, **TINY[name], **settings})

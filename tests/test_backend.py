@@ -1,4 +1,4 @@
-"""Matrix products in float32 and in 8 bits equal products in float64, with and without oneDNN."""
+"""Matrix products in float32, bfloat16 and int8 equal exact products up to rounding, with and without oneDNN."""
 
 import pytest
 import torch
@@ -37,7 +37,7 @@ def relative(result: torch.Tensor, exact: torch.Tensor) -> float:
 
 @pytest.mark.parametrize("rows", [1, 16, 21, 33, 64])
 def test_rows_added_for_16_bit_products_change_nothing(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Padding rows leave products in bfloat16 unchanged. Numbers are small integers, so that rounding is no excuse."""
+    """Padding rows do not change products in bfloat16, which are exact here because all numbers are small integers."""
     torch.manual_seed(0)
     layer, x, slope = Linear(5, 4), torch.randint(-4, 5, (rows, 5)).float(), torch.randint(-4, 5, (rows, 4)).float()
     torch.nn.init.ones_(layer.weight), torch.nn.init.zeros_(layer.bias)

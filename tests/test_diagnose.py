@@ -1,5 +1,5 @@
-"""`diagnose` agrees with a linear Gaussian model, whose likelihood and posterior have a closed form. Its estimate of
-mutual information is right where this is smallest (0) and largest (log N), and agrees with quadrature between."""
+"""`diagnose` estimates the exact numbers of a linear Gaussian model, whose likelihood and posterior have a closed form.
+Its estimate of mutual information is right at the extremes (0 and log N), and agrees with quadrature between."""
 
 import math
 
@@ -157,7 +157,7 @@ def test_equal_posteriors_tell_nothing_and_distant_ones_log_n() -> None:
 
 
 def test_it_is_the_integral_over_the_mixture() -> None:
-    """The mutual information equals that by quadrature, for five different posteriors that occur 800 times each."""
+    """The estimate equals the mutual information by quadrature, for five different posteriors with 800 copies each."""
     means, deviations = [-1.5, -0.5, 0.0, 0.7, 2.0], [0.3, 1.0, 0.5, 0.2, 0.8]
 
     def mixture(z: float) -> float:

@@ -38,7 +38,7 @@ def test_rough_matrix_products_turn_vectors_by_a_few_degrees(
         rough = in_precision(shipped, precision).embed(sentences, lang="fr", latent=latent)
         assert rough.dtype == np.float32
         assert shipped.similarity_pairwise(exact, rough).min() > cosine
-        assert latent == "semantic" or np.abs(exact - rough).max() > 1e-4  # averaging hides rounding
+        assert latent == "semantic" or np.abs(exact - rough).max() > 1e-4  # semantic latents hide rounding by averaging
         assert np.array_equal(shipped.embed(sentences, lang="fr", latent=latent), exact)
     assert all(torch.equal(value, before[name]) for name, value in shipped.model.state_dict().items())
 

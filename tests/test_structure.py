@@ -111,7 +111,7 @@ def test_functions_are_short() -> None:
 def test_files_are_short() -> None:
     counts = {path: text.count("\n") for path, (text, _) in production().items()}
     long = [f"{path}: {lines}" for path, lines in counts.items() if lines > LINES_OF_A_FILE]
-    assert not long, f"more than {LINES_OF_A_FILE} lines: it holds two ideas\n" + "\n".join(long)
+    assert not long, f"more than {LINES_OF_A_FILE} lines: split the file\n" + "\n".join(long)
 
 
 def test_there_is_no_more_than_before() -> None:

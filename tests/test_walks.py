@@ -1,6 +1,6 @@
-"""Limit the number of our files that a reader must open to follow a call: those with functions that the call runs.
+"""Following a call must take few files: a profiler counts our files whose functions the call runs.
 
-A profiler counts the files. Code that runs only while a module is imported is not counted."""
+Code that runs only while a module is imported is not counted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RATE = 0.001234  # a learning rate that no other number equals
 
 
 class Walk:
-    """A context manager that collects our files whose functions run inside the block, in all threads."""
+    """A context manager that collects our files whose functions run inside the block, if `counts(frame)` is true."""
 
     def __init__(self, counts: Callable[[FrameType], bool] = lambda frame: True):
         self.counts, self.importing, self.files = counts, threading.local(), set[str]()

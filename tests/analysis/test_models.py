@@ -1,4 +1,4 @@
-"""The training data of shipped models exclude test sentences, and their latents do not reveal the language."""
+"""Training data of the shipped models exclude test sentences; erasing the language makes the languages' means equal."""
 
 import lzma
 import tarfile
@@ -86,7 +86,7 @@ def test_means_meet_and_no_other_weight_changes(
     models.erase_language(tmp_path / "before", tmp_path / "after", [f"en-fr={file}"])
 
     def distance(model: bgt_core.Embedder) -> float:
-        """Return the distance between the mean vectors of both languages, divided by the mean deviation in English."""
+        """Return the distance of both languages' mean vectors, divided by the mean standard deviation of a unit."""
         english, french = (model.embed([pair[at] for pair in texts], lang=lang) for at, lang in enumerate(("en", "fr")))
         return float(np.linalg.norm(english.mean(0) - french.mean(0)) / english.std(0).mean())
 

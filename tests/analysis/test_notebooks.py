@@ -14,7 +14,7 @@ ANALYSIS = Path(__file__).resolve().parents[2] / "analysis"
 
 
 def shown(cells: list[dict[str, Any]]) -> list[str | None]:
-    """Run the cells of a notebook. Return each cell's output: a table as Markdown, "" for a figure, None for none.
+    """Run the cells of a notebook. Return each cell's output: a table as Markdown, "" for a figure, otherwise None.
 
     Figures are not compared, because they may differ between versions of matplotlib.
     """

@@ -1,4 +1,4 @@
-"""Fixtures for tests of the command `reproduce`: a folder of small real data sets, and comparisons of tiny models."""
+"""Fixtures for tests of `reproduce`: a folder of small generated data sets, and comparisons of tiny models."""
 
 import random
 from collections.abc import Callable

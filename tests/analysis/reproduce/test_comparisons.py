@@ -39,7 +39,7 @@ def test_a_training_is_named_by_what_decides_its_outcome() -> None:
     assert len({training().key, *(other.key for other in others)}) == 7
     renamed = training_of(ExperimentSpec("y", "bgt", latent="language"), SCALE, 1, "d")
     same = training(overrides={"model.readout": "sample"}), training(overrides={"model.d_model": 64}), renamed
-    assert {other.key for other in same} == {training().key}  # explicit defaults and other names change no training
+    assert {other.key for other in same} == {training().key}  # defaults and system names change no training
     assert {other.name for other in same} == {training().name}
     paper = training(overrides={"model.encoder_layers": 5})  # 5 is the recipe's default, but `SCALE` above sets 3
     assert paper.overrides == {"model.d_model": 64, "data.vocab_size": 500}
@@ -97,7 +97,7 @@ def test_comparisons_name_what_they_have(name: str) -> None:
 
 
 def test_published_numbers_are_the_papers() -> None:
-    """The yearly scores copied from BGT's paper have the means in its figure 3; other copied numbers are as printed."""
+    """The means of the yearly scores are those in figure 3 of BGT's paper; other numbers are copied as printed."""
     stated = {"BGT": 73.1, "SP": 71.9, "BilingualTrans": 71.4, "BGT w/o Prior": 71.6, "EnglishAE": 65.7}
     for system, average in stated.items():
         published = COMPARISONS["main"].published[system]
@@ -110,7 +110,7 @@ def test_published_numbers_are_the_papers() -> None:
     assert numbers["var-siamese"]["repeat"] == {"accuracy": 88.24, AUC_OF["w2"]: 86.74, OVER_MOVERS: 13.64}
     assert {claim.measure for claim in COMPARISONS["var-siamese"].claims} <= set(OF_PAIRS)
     poster = numbers["vgvae"]
-    assert poster["ALL"] == {DEV: 72.3, F1: 25.4, DEV_GAP: 52.2, F1_GAP: 3.9}  # from Table 1 of the poster
+    assert poster["ALL"] == {DEV: 72.3, F1: 25.4, DEV_GAP: 52.2, F1_GAP: 3.9}  # from Table 1 of VGVAE's poster
     assert poster["ALL + LSTM, syntactic latent"] == {DEV: 11.3, F1: 38.8}
     by_claim = [
         sum(weight * poster[name][claim.measure] for name, weight in claim.weights.items())

@@ -109,7 +109,7 @@ def test_the_hash_of_data_is_of_its_content(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def folder(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with paraphrases, syntax trees of some of them and of other sentences, STS, STS Benchmark's dev set, and
-    labelled questions. Each question has a duplicate: the same words after a few added words."""
+    labelled questions. A question's duplicate is the same question after the words "in short ,"."""
     folder = Path(shutil.copytree(data, tmp_path_factory.mktemp("data") / "all"))
     for name in ("paraphrase", "trees", "quora"):
         (folder / name).mkdir()
@@ -193,7 +193,7 @@ def test_a_share_of_labels_is_part_of_a_larger_one_and_the_other_rows_are_only_r
     assert [row[1:] for row in rows] == [row[1:] for row in given]
     assert all(row[0] == (line[0] if line in parts[1] else "0") for row, line in zip(rows, given, strict=True))
     assert sum(row[0] == "1" for row in rows) == sum(row[0] == "1" for row in parts[1])
-    assert len({dataset(system).sha256 for system in systems.values()}) == 6  # 10, 30 or 100 % of labels; stage 1 or 2
+    assert len({dataset(system).sha256 for system in systems.values()}) == 6  # 3 shares of labels, 2 stages
     assert first.text(tmp_path, "cpu").path.read_text("utf-8").splitlines() == given
 
 

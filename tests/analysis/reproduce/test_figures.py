@@ -20,7 +20,7 @@ def score(system: str, seed: str, value: float, published: float | None = None) 
 
 
 SCORES = [
-    score("BGT", "mean", 56.0, 71.5),  # 71.5 is the paper's average over these years
+    score("BGT", "mean", 56.0, 71.5),  # the paper's average is 71.5
     score("BGT", "1", 55.0, 71.5),
     score("BGT", "2", 57.0, 71.5),
     score("SP", "mean", 60.0),

@@ -1,4 +1,4 @@
-"""The bootstrap's standard deviation of an accuracy is the standard error of a mean."""
+"""The bootstrap's standard deviation of an accuracy p of N answers is its standard error, sqrt(p (1 - p) / N)."""
 
 import numpy as np
 import pytest

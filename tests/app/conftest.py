@@ -84,7 +84,7 @@ class App(AppTest):
         return [json.loads(chart.spec) for chart in charts]
 
     def maps(self) -> list[list[dict[str, Any]]]:
-        """Return the panels of each map: row `ids` (N,), coordinates `xy` (N, 2), `path` of an interpolation (S, 2)."""
+        """Return the panels of each map: row `ids` (N,), coordinates `xy` (N, 2), `path` of S interpolated points."""
         (data,) = (data for data in self.sent() if "maps" in data)
         ids = np.array(data["rows"]["id"])
         return [[

@@ -40,7 +40,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_target_is_met_by_the_median_or_the_share() -> None:
     assert row([1.0, 9.0, 3.0], ">= 3").met and not row([1.0, 2.9, 9.0], ">= 3").met
     assert row([0.6], "<= 0.6").met and not row([0.7], "<= 0.6").met
-    assert row([9.0], ">= 50 % of the floor").met and not row([9.0], ">= 51 % of the floor").met  # 50 % is reached
+    assert row([9.0], ">= 50 % of the floor").met and not row([9.0], ">= 51 % of the floor").met  # `row` reaches 50 %
 
 
 def test_sides_alternate_over_the_same_rounds_after_a_warm_up() -> None:
@@ -55,7 +55,7 @@ def test_sides_alternate_over_the_same_rounds_after_a_warm_up() -> None:
     times = turns({"fast": lambda number: seen.append(("fast", number)), "slow": slow}, 3, time.process_time)
     assert seen[:2] == [("fast", 0), ("slow", 0)]
     assert sorted(seen[2:]) == [(side, number) for side in ("fast", "slow") for number in range(3)]
-    assert seen[2][0] != seen[4][0]  # each round measures in the opposite order
+    assert seen[2][0] != seen[4][0]  # each round has the opposite order of the last
     compared = compare("", "", times["fast"], times["slow"], ">= 1", "", "steps", 2)
     assert compared.met and compared.reached is None and compared.peer.endswith(" steps/s")
     compared = compare("", "", [2.0], [4.0], ">= 10 % of the floor", "", "tokens", 10, 2e7, 1e8)

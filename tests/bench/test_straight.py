@@ -1,4 +1,4 @@
-"""The fast BGT has the losses and gradients of a simple form: concatenated latents, padded batches, all logits."""
+"""The fast BGT has the losses and gradients of a simple one: concatenated latents, padded batches, all logits."""
 
 import pytest
 import torch

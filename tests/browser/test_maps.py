@@ -1,4 +1,4 @@
-"""Test maps and figures in a browser: selections on all maps, many points, saved drawings, a browser without WebGL."""
+"""Test maps and figures in a browser: selections on all maps, the keyboard, links, many points and saved files."""
 
 import re
 from collections.abc import Callable
@@ -19,7 +19,7 @@ SELECTED = re.compile(r"[\d,]+ selected sentences")
 
 def test_a_lasso_lights_the_same_sentences_on_the_other_map(visit: Visit, address: str) -> None:
     page = visit(f"{address}/maps", quiet_404=True)
-    seen: list[str] = []  # the id of the fragment of each rerun, or "" for the whole script
+    seen: list[str] = []  # for each rerun: the id of its fragment, or "" for the whole script
 
     def sent(payload: bytes | str) -> None:
         message = BackMsg.FromString(payload) if isinstance(payload, bytes) else BackMsg()
@@ -55,7 +55,7 @@ def test_a_click_or_a_key_shows_what_is_near_and_a_link_brings_it_back(visit: Vi
     semantic.locator("canvas").focus()
     for _ in range(6):
         page.keyboard.press("PageDown")
-    expect(page.locator(".bgt-count")).to_contain_text(f"{sentence} · {translation}")  # announced
+    expect(page.locator(".bgt-count")).to_contain_text(f"{sentence} · {translation}")  # announced to screen readers
     page.keyboard.press("Enter")
     expect(semantic.locator(".bgt-star")).to_have_count(1)
     card = semantic.get_by_role("group", name="Chosen sentence")
@@ -105,7 +105,7 @@ def test_keys_go_through_the_pairs_of_the_plane_and_announce_them(visit: Visit, 
     for key in ["PageDown"] * 15 + ["ArrowRight", "ArrowUp", "ArrowLeft"]:
         page.keyboard.press(key)
         texts.append(plane.get_by_role("status").inner_text())
-    assert len({*texts}) >= 17  # the last arrow may lead back
+    assert len({*texts}) >= 17  # the last arrow may lead back to an earlier pair
     left = texts[-1].split("\n")[1]
     page.keyboard.press("Enter")
     expect(page.get_by_test_id("stMain").get_by_test_id("stText").first).to_have_text(left, timeout=20_000)

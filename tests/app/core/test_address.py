@@ -36,7 +36,7 @@ LINKS = {  # page -> URL parameter -> (its text, the value of the control)
         "pseeds": ("3", 3), "only_task": ("Length", ["length"]),
         "only_lang": ("English", ["en"]),
     },
-    "probes ": {  # this page needs the results that the test made
+    "probes ": {  # the page shows these controls only for results with predictions
         "items_name": ("length", "length"), "items_other": ("majority", "majority"),
     },
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Test code that several pages share: pairs of sentences, tables of sentences, cached vectors, colours and controls."""
+"""The code that pages share is right: pairs of sentences, tables of sentences, cached vectors, colours and controls."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -133,7 +133,7 @@ def test_vectors_of_examples_are_on_disk(saved: Path, monkeypatch: pytest.Monkey
         path.write_bytes(damaged)
         st.cache_resource.clear()
         assert np.array_equal(state.embed(model, texts, "en", "semantic"), vectors) and path.read_bytes() == content
-    monkeypatch.setattr(state, "computed", None)  # the next vectors are read
+    monkeypatch.setattr(state, "computed", None)  # computing would fail, so vectors are read from the file
     st.cache_resource.clear()
     assert np.array_equal(state.embed(model, texts, "en", "semantic"), vectors)
 

@@ -1,4 +1,4 @@
-"""Two models are compared on the same sentences, with paired differences; a model that does not open is explained."""
+"""Two models are compared on the same pairs: the pairs on which they disagree most, and the translations they find."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -140,7 +140,7 @@ def test_the_users_pair_is_a_point_beside_those_of_the_start_page(opened: Open) 
     mine, earlier, *others = app.table[0].value[["Left", "Right"]].to_numpy().tolist()
     assert mine == ["A cat.", "A dog."] and earlier == ["You are late.", "A dog."] and len(others) == 3
     app.put(app.button_group(key="language"), "fr")
-    (figure,) = app.figures()  # the y-axis is the similarity of styles in two languages, found by way of translations
+    (figure,) = app.figures()  # between two languages, the y-axis compares styles through translations
     marked = {trace["name"]: trace for trace in figure["data"]}
     assert marked[compute.START]["text"] == ["translated"]
     assert "through translations" in figure["layout"]["yaxis"]["title"]["text"]

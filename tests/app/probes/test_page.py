@@ -47,7 +47,7 @@ def test_files_are_shown_with_their_intervals_and_sentences(
     assert table.loc[row.latent, "Accuracy, %"] == pytest.approx(100 * row.accuracy)
     assert set(table["Model"]) == {"model"} and len(app.figures()) == 1
     assert app.dataframe[0].value["Difference"].tolist() == pytest.approx([gap.points])
-    assert app.dataframe[0].value["The paper's"].tolist() == pytest.approx([73.0 - 80.2])  # printed for English length
+    assert app.dataframe[0].value["The paper's"].tolist() == pytest.approx([73.0 - 80.2])  # both from the paper's table
     assert any("sentences each, with" in text.value for text in app.caption)
     app.put(app.selectbox(key="items_name"), "language")
     bits = app.dataframe[-1].value["Bits"]
@@ -125,7 +125,7 @@ def test_a_probe_runs_on_a_file_of_ones_own(opened: Open) -> None:
     app.selectbox(key="items").set_value(500)
     app.press("Run")
     assert app.dataframe[0].value.loc[0, "Data"] == "Yours: mine.txt (en)"
-    app.button_group(key="plang").set_value("fr")  # the app has no sentences in this language
+    app.button_group(key="plang").set_value("fr")  # the file has no French sentences
     app.run()
     assert "Yours: mine.txt (en)" not in app.selectbox(key="pdata").options
 
@@ -148,7 +148,7 @@ def test_lines_are_grouped_and_sorted_by_the_lead_of_the_semantic_latent() -> No
         (chart.RUN_HERE, "length"), ("Meaning", "subj-num"), ("Meaning", "tense"), ("Surface", "length"),
         ("Surface", "punct-num"), (results.OTHER_TASKS, "mine"),
     ]  # fmt: skip
-    two = [("fr", "a", 0.3), ("en", "a", 0.1), ("en", "b", 0.5), ("fr", "b", -0.9)]  # models next to each other
+    two = [("fr", "a", 0.3), ("en", "a", 0.1), ("en", "b", 0.5), ("fr", "b", -0.9)]  # rows of a language stay together
     lines = chart.in_order(pd.DataFrame(two, columns=["lang", "model", "lead"]).assign(task="tense", live=False))
     assert list(zip(lines["lang"], lines["model"], strict=True)) == [(lang, of) for lang in ("en", "fr") for of in "ab"]
 

@@ -1,4 +1,4 @@
-"""The page of similar questions needs a store of the open model; it explains a missing store or another model's."""
+"""The page of similar questions searches a store of questions. It refuses a store that another model has made."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -162,5 +162,5 @@ def test_what_a_generated_text_has_from_the_style_alone() -> None:
     assert taken_over("vous êtes en retard.", "fr", style, "Vous êtes fatigué.", "fr") == {}
     assert taken_over("tu es en retard.", "fr", style, "You are late.", "en") == {}
     asked = taken_over("veux-tu venir ?", "fr", "Viens-tu ?", "Do you want to come?", "en")
-    assert asked == {"address": "tu"}  # inversion occurs in questions of any style, so it isn't attributed to this one
+    assert asked == {"address": "tu"}  # inversion occurs in questions of any style, so it isn't counted as taken over
     assert [title("address", "vous"), title("contraction", "short")] == ["vous", "short form"]

@@ -79,7 +79,7 @@ def test_an_encoder_that_cannot_be_opened_is_explained_in_the_words_of_the_page(
         said = app.error[0].value.replace("\\", "")
         assert said.endswith("Type another name or folder, choose one from the list, or upload its vectors.")
         assert "bgt " not in said and "--" not in said
-    choose(app, "python:os:system")  # a kind that runs code
+    choose(app, "python:os:system")  # opening it would run code
     assert "or a name that begins with" in app.error[0].value and "own" not in app.session_state
     choose(app, "baseline:words")
     assert list(app.session_state["own"].models) == ["baseline:words"]

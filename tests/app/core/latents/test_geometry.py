@@ -1,4 +1,4 @@
-"""Maps by PCA and t-SNE, their trustworthiness, vectors moved on a map, and clusters are right on synthetic vectors."""
+"""Test maps by PCA and t-SNE, their trustworthiness, vectors moved on a map, and clusters, on synthetic vectors."""
 
 import os
 import subprocess
@@ -72,7 +72,7 @@ def test_tsne_keeps_groups_and_puts_new_rows_amid_their_own() -> None:
 def test_trust_is_one_for_a_faithful_map_and_about_a_half_for_a_random_one() -> None:
     rng = np.random.default_rng(0)
     angle = rng.uniform(0, 1.5, 200)
-    vectors = np.column_stack([np.cos(angle), np.sin(angle)]).astype(np.float32)  # two-dimensional vectors
+    vectors = np.column_stack([np.cos(angle), np.sin(angle)]).astype(np.float32)  # in 2D, a map can be exact
     assert geometry.trust(vectors, vectors) == pytest.approx(1)
     assert geometry.trust(vectors, rng.normal(size=(200, 2))) == pytest.approx(0.5, abs=0.1)
     assert geometry.trust(vectors[:30], vectors[:30]) is None

@@ -1,4 +1,4 @@
-"""Maps stored with shipped models are faithful. Probes of sentence properties are axes, and have the right scores."""
+"""Maps stored with shipped models are faithful. The axes of a map may be linear probes, whose scores are right."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -103,7 +103,7 @@ def test_ridge_is_that_of_another_implementation_at_one_of_the_strengths(vectors
 def test_readings_are_those_of_the_literature() -> None:
     scores, values = np.array([0.1, 0.4, 0.4, 0.8, 0.9, 0.3]), np.array([0, 0, 1, 1, 1, 0.0])
     assert spaces.reading(scores, values, 6).value == pytest.approx(roc_auc_score(values, scores))
-    rng = np.random.default_rng(0)  # Hanley and McNeil (1982): AUC 0.893 of 51 and 58 cases has standard error 0.032
+    rng = np.random.default_rng(0)  # Hanley and McNeil (1982): AUC 0.893 from 51 and 58 cases has standard error 0.032
     scores = np.concatenate([rng.normal(1.757, 1, 51), rng.normal(0, 1, 58)])
     reading = spaces.reading(scores, np.repeat([1.0, 0.0], [51, 58]), 109)
     assert reading.value - reading.low == pytest.approx(1.96 * 0.032, abs=0.02)

@@ -23,7 +23,7 @@ SHORT = ("--max-length", 6, "--beam", 3)
 
 @pytest.fixture(scope="module")
 def writer(save_writer: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkpoint of a writer, which generates text from vectors; vectors.npy is in the same folder."""
+    """The checkpoint of a writer, which generates text from vectors. Beside it is vectors.npy."""
     folder = save_writer(tmp_path_factory.mktemp("writer") / "writer", fingerprint="words 8192")
     np.save(folder.parent / "vectors.npy", bgt_core.open_encoder("baseline:words").embed(TEXTS, lang="en"))
     return folder
@@ -105,7 +105,7 @@ def test_a_model_of_ours_generates_from_vectors_too(saved: Path, bgt: Bgt, tmp_p
 def test_each_correction_decodes_from_the_best_text_and_ranks_all(
     bgt: Bgt, tmp_path: Path, save_writer: Callable[..., Path], tokenizer: Tokenizer
 ) -> None:
-    """The test itself computes the rounds of correction, in which a model decodes again, given the best text so far."""
+    """The test computes each round of correction itself: the model decodes again, given the best text so far."""
     save_writer(tmp_path / "drafts", columns=["en", "draft_en:en"], fingerprint="words 8192")
     model, search = bgt_core.open_encoder(tmp_path / "drafts"), bgt_core.Beam(3)
     vectors = model.embed(TEXTS, lang="en")

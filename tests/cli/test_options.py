@@ -39,7 +39,7 @@ MEANINGS = {
     "--vectors": "Instead of --",
 }
 
-# option with one default -> the only commands with another default, which published results were made with
+# option -> the commands that have their own default, which published results used; all others share one default
 DEFAULTS = {
     "--beam": {
         "bgt generate": 8,
@@ -71,7 +71,7 @@ def programs() -> Iterator[tuple[str, Any]]:
 
 @pytest.fixture(scope="module")
 def options() -> dict[str, dict[str, Any]]:
-    """Return all options: {option: {command: its parameter with this option}}."""
+    """Return {option: {command: typer's object for the option}} for all options."""
     by_name: dict[str, dict[str, Any]] = defaultdict(dict)
     for command, parameter in programs():
         if parameter.param_type_name == "option":

@@ -143,7 +143,7 @@ def test_an_update_is_cut_into_equal_micro_batches(corpus: Corpus, parts: int, m
         tokens = [tokens_of(batch) for batch in batches]
         longest = max(side.mask.sum(1).max() for side in of_whole.sides.values())
         assert len(tokens) == (parts if micro_tokens > 1500 else 4)
-        assert max(tokens) - min(tokens) <= 2 * 2 * longest  # each of its two borders may be off by one pair
+        assert max(tokens) - min(tokens) <= 2 * 2 * longest  # each border of a micro-batch may be off by one pair
         assert sum(tokens) == tokens_of(of_whole)
 
 
@@ -296,7 +296,7 @@ def test_a_kind_of_weight_3_counts_as_if_its_file_were_given_thrice() -> None:
 
 
 def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: Mixture) -> None:
-    """At any step, the draws of two rows of the same languages and kind of text differ in number by at most one."""
+    """Rows of the same languages and kind of text are drawn equally often: at any step, counts differ by at most 1."""
     batching = Batching(batch_tokens=130, micro_tokens=60, seed=3, temperature=5, weights={"news": 2.5})
     updates = batching.updates(mixture)
     assert updates == -(-mixture.tokens // 130)
@@ -308,7 +308,7 @@ def test_each_epoch_holds_the_shares_and_every_row_comes_equally_often(mixture: 
         for stratum, of_epoch in zip(mixture.strata, expected, strict=True):
             of_stratum = counts[stratum.first : stratum.first + stratum.rows]
             assert of_stratum.max() - of_stratum.min() <= 1
-            assert of_stratum.sum() == of_epoch * (step + 1) // updates  # after every update, its share is as planned
+            assert of_stratum.sum() == of_epoch * (step + 1) // updates  # the stratum has its planned share so far
     drawn = sum(rows * of.tokens / of.rows for rows, of in zip(expected, mixture.strata, strict=True))
     assert drawn == pytest.approx(mixture.tokens, rel=0.02)
     assert counts[mixture.strata[-1].first] > 3 * counts[mixture.strata[1].first]  # rows of a small corpus are repeated

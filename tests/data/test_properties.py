@@ -115,7 +115,7 @@ PARAPHRASES = [("Was sprichst du da?", "Was sprechen Sie da?"), ("Hast du Zeit?"
         ("es", "Tú no eres mi amigo.", ["Usted no es mi amigo."]),
         ("es", "Te quiero.", []),
         ("de", "Gehst du nach Hause?", ["Gehen Sie nach Hause?"]),
-        ("de", "Sprichst du mit deiner Mutter?", ["Sprechen Sie mit Ihrer Mutter?"]),  # learnt from paraphrases
+        ("de", "Sprichst du mit deiner Mutter?", ["Sprechen Sie mit Ihrer Mutter?"]),  # learnt from `PARAPHRASES`
         ("de", "Ich gehe mit dir.", ["Ich gehe mit Ihnen."]),
         ("de", "Xylst du?", []),  # the form of this verb is not known
         ("de", "Setz dich!", []),

@@ -48,7 +48,7 @@ def test_normalise(text: str, clean: str) -> None:
 def test_normalised_text_is_clean_and_stays_as_it_is(text: str) -> None:
     clean = normalise(text)
     visible = [char for char in text if char.isspace() or unicodedata.category(char) not in {"Cc", "Cf", "Cs"}]
-    assert clean == " ".join(unicodedata.normalize("NFC", "".join(visible)).split())  # the same result, but slowly
+    assert clean == " ".join(unicodedata.normalize("NFC", "".join(visible)).split())  # the same text, computed slowly
     assert normalise(clean) == clean
 
 

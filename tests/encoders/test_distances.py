@@ -63,7 +63,7 @@ def test_vectors_of_posteriors_are_compared_by_their_distance(distance: str, mod
     assert vectors.shape == (5, 24) and vectors.dtype == np.float32
     posteriors = model.posteriors(TEXTS, lang="en")
     table = encoder.similarity(vectors, vectors[:3])
-    # a pair that is compared alone has the same similarity
+    # a pair that is compared alone has the same similarity as in the table
     assert encoder.similarity(vectors[:1], vectors[:1])[0, 0] == pytest.approx(table[0, 0])
     for i in range(5):
         for j in range(3):

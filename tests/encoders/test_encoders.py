@@ -1,4 +1,4 @@
-"""`open_encoder` opens any kind of encoder by name, and the encoder's vectors are checked. Each error is one line."""
+"""`open_encoder` opens encoders of all kinds by name, and checks their vectors. Each error message is one line."""
 
 import json
 import sys
@@ -137,7 +137,7 @@ def test_a_name_that_opens_no_encoder_is_an_error(mine: None, spec: str, message
 
 @pytest.fixture
 def lying(saved: Path, tmp_path: Path) -> Path:
-    """A folder with models from whose file names `with_kind` must recognise their kind, and some other files."""
+    """A folder of fake models and other files. `with_kind` must recognise the kind of each model by its file names."""
     modules = [{"type": "sentence_transformers.models.Transformer"}], [{"type": "bgt_core.Encode"}]
     files = {
         "st/modules.json": json.dumps(modules[0]), "onnx/onnx.json": "{}", "split/split.json": "{}",
@@ -299,7 +299,7 @@ def test_vectors_of_an_npz_and_errors_of_files(tmp_path: Path) -> None:
     np.savez(path, vectors=vectors, sentences=TEXTS)
     assert open_encoder(f"vectors:{path}").embed(TEXTS[::-1], lang="en").tolist() == vectors[::-1].tolist()
     for content, message in (
-        ({"sentences": np.array(TEXTS, dtype=object)}, "not a NumPy file of numbers or text"),  # objects need pickle
+        ({"sentences": np.array(TEXTS, dtype=object)}, "not a NumPy file of numbers or text"),  # saved as a pickle
         ({"sentences": TEXTS[:2]}, "3 vectors for 2 sentences"),
         ({"sentences": [*TEXTS[:2], TEXTS[0]]}, "rows 1 and 3 differ for the same sentence, 'The dog sleeps.'"),
         ({"vectors": vectors * np.nan}, "row 1 contains NaN or infinity"),

@@ -1,4 +1,4 @@
-"""mteb can evaluate our models. Its scores on made-up tasks equal SciPy's, and are stored for the checkpoint's hash."""
+"""mteb can evaluate our models: its scores on small tasks are right, and are stored under the checkpoint's hash."""
 
 import warnings
 from pathlib import Path

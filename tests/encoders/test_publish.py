@@ -1,4 +1,4 @@
-"""A model that is uploaded to a hub and downloaded again has the same vectors. Each error is one line."""
+"""A model that is uploaded to a hub and downloaded again has the same vectors. Each error message is one line."""
 
 import json
 import shutil

@@ -134,7 +134,7 @@ def test_the_command_exports_weights_in_16_bits_and_figures_unchanged(
 
 
 def split_of(bert: Path, out: Path, method: str) -> Path:
-    """Fit a split of the small model's vectors on 60 made-up pairs, save the split, and return its folder."""
+    """Fit a split of the vectors of `bert` on 60 made-up pairs of sentences, save the split, and return its folder."""
     words = ["the", "dog", "cat", "sleeps"]
     english = [" ".join(words[number // 4**place % 4] for place in range(3)) for number in range(60)]
     encoder = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")

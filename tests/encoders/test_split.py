@@ -1,4 +1,4 @@
-"""A split encoder works like any encoder, but raises an error if the encoder whose vectors it splits has changed."""
+"""A split of an encoder's vectors into two latents works like any encoder, but fails if its encoder has changed."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""A writer gets semantic vectors from its encoder, and raises an error if this encoder has changed."""
+"""A writer generates text from another encoder's vectors. It raises an error if that encoder has changed."""
 
 import copy
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Fixtures for end-to-end tests: sentences in English, French and an artificial language, and a writer of TSV files."""
+"""Fixtures for end-to-end tests: sentences in English, French and an artificial language; a way to write TSV files."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence

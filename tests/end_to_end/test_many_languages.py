@@ -1,4 +1,4 @@
-"""A model learns English with French, Japanese and Arabic, from rows that are sampled by corpus and by kind of text."""
+"""A model learns English with French, Japanese and Arabic. Corpora and kinds of text have sampling weights."""
 
 import json
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from tests.runs import metrics
 pytestmark = pytest.mark.slow
 
 LANGS = ("en", "fr", "ja", "ar")
-PARTS = {  # (subjects, objects); each subject, verb and object form a sentence
+PARTS = {  # (subjects, objects); a sentence is any combination of a subject, a verb and an object
     "en": (["the cat", "the dog", "my friend", "a child"], ["water", "the house", "a book", "bread", "the sea"]),
     "fr": (["le chat", "le chien", "mon ami", "un enfant"], ["l'eau", "la maison", "un livre", "le pain", "la mer"]),
     "ja": (["猫", "犬", "私の友達", "子供"], ["水", "家", "本", "パン", "海"]),
@@ -34,7 +34,7 @@ VERBS = {
     "ar": ["يرى", "يريد", "لا يرى", "لا يريد", "وجد", "فقد"],
 }  # fmt: skip
 FORMS = {"en": "{0} {2} {1}.", "fr": "{0} {2} {1}.", "ja": "{0}は{1}を{2}。", "ar": "{2} {0} {1}."}
-ROWS = {"fr": range(90), "ja": range(40, 100), "ar": range(70, 110)}  # indices of English sentences that are translated
+ROWS = {"fr": range(90), "ja": range(40, 100), "ar": range(70, 110)}  # indices of the translated English sentences
 SETTINGS: dict[str, object] = {
     "data.vocab_size": 118, "data.valid_pairs": 20, "data.min_tokens": 1, "train.sampling_temperature": 5.0,
     "train.kind_weights": "plain:2", "train.epochs": 3.0, "train.batch_tokens": 300, "train.micro_tokens": 600,
@@ -53,7 +53,7 @@ def sentences(lang: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def data(write_rows: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Data files of English with French, Japanese and Arabic. The French files have two kinds of text."""
+    """Data files of English with French, Japanese and Arabic. The two French files have different kinds of text."""
     folder = tmp_path_factory.mktemp("many")
 
     def source(name: str, lang: str, rows: range) -> str:

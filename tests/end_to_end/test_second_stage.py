@@ -36,7 +36,7 @@ def labelled(grammar: list, write_rows: Callable[..., Path], tmp_path_factory: p
 
 @pytest.fixture(scope="module")
 def trained(saved: Path, labelled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run of a second stage, trained without interruption. It starts from the untrained model `saved`."""
+    """The checkpoint of a second stage that starts from the untrained model `saved` and is not interrupted."""
     out, settings = tmp_path_factory.mktemp("second") / "run", {"columns": COLUMNS, "overrides": SETTINGS}
     return training.train("pair-classifier", [labelled], out, init_from=saved, device="cpu", **settings)
 

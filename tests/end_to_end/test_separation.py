@@ -1,7 +1,7 @@
 """A small model is trained on sentences that a grammar generates from factors. Its latents separate the factors.
 
 Each pair of sentences has a meaning, which both languages share, and in each language a style: a filler word and a
-final mark. Results after training with seeds 1 to 4, and before training:
+closing punctuation mark. The columns are results after training (range over seeds 1 to 4), and before training:
 
     retrieval by the semantic latent, chance 0.002          0.78 to 0.79   0.07 to 0.08
               by the language latent                        0.00           0.00
@@ -13,7 +13,7 @@ final mark. Results after training with seeds 1 to 4, and before training:
               the semantic latent of its translation        0.1 to 0.3     0.0
               another sentence's language latent            5.9 to 7.9     0.0
 
-A probe within one language would hardly improve by training, because even an untrained average encodes the words.
+A probe within one language would hardly improve, because even averages of untrained token vectors encode the words.
 """
 
 import numpy as np

@@ -90,7 +90,7 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def test_new_sentences_of_both_languages_are_near_the_teacher(
     taught: Path, vectors: Vectors, texts: dict[str, list[str]]
 ) -> None:
-    """On average, the model maps a new sentence nearer to the teacher's vector of it than of another sentence."""
+    """On average, new sentences are mapped nearer to their own teacher vectors than to those of other sentences."""
     head = checkpoint.load(taught).model.state_dict()["teacher.weight"].double().numpy()
     learner = bgt_core.load(taught, "cpu", "fp32")
     new = [row for row in range(900, 1_400) if vectors([texts["en"][row]]).any()]
@@ -105,7 +105,7 @@ def test_new_sentences_of_both_languages_are_near_the_teacher(
 
 
 def test_the_initial_map_is_the_best_rotation(folder: Path, data: list[str], tmp_path: Path) -> None:
-    """The matrix from latents to teacher vectors starts as the rotation that SciPy finds for zero-padded vectors."""
+    """The initial matrix from latents to teacher vectors is SciPy's best rotation to zero-padded teacher vectors."""
     start = {**SETTINGS, "train.epochs": 0.0}
     training.train("bgt-small", data[:1], tmp_path, overrides=start, teacher=[folder / "en-fr.npy"], device="cpu")
     model = checkpoint.load(tmp_path).model

@@ -1,4 +1,4 @@
-"""Models train, resume and embed with two columns in one language, with one column, and with both kinds of data."""
+"""Models train, resume and embed with two columns of one language, with one column, and with a mix of corpora."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ Files = Mapping[str, Path]
 def files(
     texts: dict[str, list[str]], write_rows: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Files:
-    """Files of single sentences, of translations, and of paraphrases with reversed words and another final mark."""
+    """Files of single sentences, translations, and paraphrases (the words in reverse order, then "!")."""
     folder, english = tmp_path_factory.mktemp("columns"), texts["en"]
     other = [" ".join(reversed(text.strip(".!?").split())) + "!" for text in english]
     return {

@@ -19,7 +19,7 @@ class Key(NamedTuple):
 
 
 def systems(*noises: float, pairs: int = 200, seed: int = 0) -> Statistic:
-    """Make systems whose scores are gold + noise with these standard deviations; half of the variance is shared."""
+    """Make systems with scores gold + noise of these standard deviations; half of the noise variance is shared."""
     rng = np.random.default_rng(seed)
     gold, shared = rng.integers(0, 26, pairs) / 5, rng.normal(size=pairs)
     errors = np.stack([(shared + rng.normal(size=pairs)) * noise / np.sqrt(2) for noise in noises])
@@ -85,7 +85,7 @@ def test_differences_are_paired() -> None:
 
 
 def test_paired_errors_agree_with_williams_test() -> None:
-    """Williams (1959) tests by t whether two variables correlate equally with a third. On average, our z is this t."""
+    """Williams' t (1959) tests whether two variables correlate equally with a third. On average, our z equals it."""
     rng = np.random.default_rng(1)
     ratios = []
     for _ in range(20):

@@ -41,7 +41,7 @@ def test_length_and_mark_are_compared_with_the_style() -> None:
     references = ["a b.", "a b c.", "a.", "a b c d."]
     shown = right(outputs, references, outputs, styles)
     assert shown[writing.MARK] == [1, 0, 1, 1]
-    assert shown[writing.MARK_TAKEN] == [1]  # only in row 3, the final marks of reference and style sentence differ
+    assert shown[writing.MARK_TAKEN] == [1]  # reference and style sentence end differently only in the third row
 
 
 def test_latents_of_outputs_and_styles_correlate_as_numpy_says() -> None:

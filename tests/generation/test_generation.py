@@ -140,7 +140,7 @@ def test_a_beam_search_with_limits_follows_the_definition(rules: tuple[int, int]
         assert [each.tokens for each in hypotheses] == [tokens for tokens, _ in straight(decoder, latent, search, 8)]
     unruled = Beam(4, length_penalty=length_penalty)
     free = [best.tokens for best in beam(decoder, z, unruled, 8)]
-    assert any(repeats(sentence, search) for sentence in free) == any(rules)  # without rules, sentences repeat
+    assert any(repeats(sentence, search) for sentence in free) == any(rules)  # `free` breaks the rules
 
 
 @pytest.mark.parametrize("rules", [Sample(no_repeat_ngram=2), Sample(max_run=1), Sample(max_run=2, top_p=0.8)], ids=str)
@@ -341,7 +341,7 @@ LENGTH = 12  # maximum number of tokens of a source or of a translation
 def translator(
     tokenizer: Tokenizer, stirred: Callable[[nn.Module], nn.Module], tmp_path_factory: pytest.TempPathFactory
 ) -> bgt_core.Embedder:
-    """A translator from French into English and German with almost equal probabilities, so texts may end early."""
+    """A translator from French into English and German. All tokens are about equally likely, so texts may end early."""
     torch.manual_seed(0)
     recipe = recipes.configure("translator", SIZES | {"columns": ["fr", "en", "de"]})
     model = stirred(recipe.build(tokenizer))

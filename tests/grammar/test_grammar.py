@@ -1,4 +1,4 @@
-"""The tables of sentences that the built-in grammar generates never change, and its functions return their rows."""
+"""The built-in grammar's tables of sentences never change; `pairs`, `triples` and `role_pairs` return their rows."""
 
 import hashlib
 import re

@@ -95,7 +95,7 @@ def rows(vectors: np.ndarray) -> Rows:
 
 
 def views(count: int = 30, extra: int = 12, noise: float = 0.6, seed: int = 0) -> tuple[Rows, Rows]:
-    """Make vectors of two languages. Row i of both is one point with different noise; the last `extra` are unpaired.
+    """Make vectors of two languages. Row i of both is one point plus noise, except in the last `extra` rows.
 
     All points have a common mean, as vectors of text do, so that every cosine is positive.
     """
@@ -235,7 +235,7 @@ def test_the_best_threshold_beats_every_other() -> None:
 
 
 def test_the_threshold_of_each_half_is_that_of_the_other_half() -> None:
-    # for left rows 0, 2 and 4, the threshold 0.3 keeps all pairs and has the best F1, 4/5; for rows 1 and 3, 0.6 has it
+    # for left rows 0, 2, 4, the threshold 0.3 keeps all pairs and has the best F1, 4/5; for rows 1 and 3, 0.6 is best
     *_, apart = drawn([0.9, 0.5, 0.3, 0.8, 0.4], [0, 2, 4, 1, 3], [0, 0, 4, 1, 0]).against(
         np.array([0, 4, 1]), np.array([0, 4, 1])
     )

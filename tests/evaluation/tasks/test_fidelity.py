@@ -1,4 +1,4 @@
-"""The task fidelity generates each text from the planned latents, and its scores are right for fake models."""
+"""The task fidelity generates texts from the right pairs of sentences, and its scores are right for fake models."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -33,7 +33,7 @@ Rewrite = Callable[[str, str, str], str]
 
 
 class Stub:
-    """A model whose latents are row indices. It generates `rewrite(source, style sentence, language)`."""
+    """A fake model. A sentence's latent is its index in `texts`; `write` returns `rewrite(source, style, language)`."""
 
     langs = ("en", "fr")
 
@@ -47,7 +47,7 @@ class Stub:
         return np.arange(start, len(self.texts), dtype=np.float32)[:, None]
 
     def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Return a similarity that depends on the difference of the sentences' lengths."""
+        """Return minus the difference of the sentences' lengths."""
         lengths = [np.array([len(self.texts[int(row)]) for row in side[:, 0]]) for side in (left, right)]
         return -np.abs(lengths[0][:, None] - lengths[1][None]).astype(float)
 

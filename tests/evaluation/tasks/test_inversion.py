@@ -20,7 +20,7 @@ ROWS = 3
 
 @pytest.fixture(scope="module")
 def writer(save_writer: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A writer that was trained to correct drafts, and so can correct the texts that it generates."""
+    """An untrained writer, a model that generates text from another encoder's vectors; it can also correct drafts."""
     folder = save_writer(tmp_path_factory.mktemp("model") / "writer", columns=["en", "draft_en:en"])
     return bgt_core.open_encoder(folder, device="cpu", precision="fp32")
 
@@ -66,7 +66,7 @@ def test_each_search_is_scored_as_sacrebleu_scores_its_text(writer: Any, texts: 
 
 
 def test_both_latents_are_those_of_the_sentence(writer: Any, saved: Path, path: Path, texts: list[str]) -> None:
-    """If both latents are a sentence's own, the text is that generated with this sentence as source and style sentence.
+    """Text from both latents of a sentence equals text with this sentence as source and as style sentence.
 
     With two models, the name of each system begins with the name of its model.
     """

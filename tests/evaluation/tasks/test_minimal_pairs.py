@@ -21,7 +21,7 @@ ROW = {text: row for row, texts in enumerate(ROWS) for text in texts}
 
 
 class Knows:
-    """A model whose latents are row indices. It generates style sentences, but "nobody" for the first row of a call."""
+    """A fake model. A sentence's latent is its row in `ROWS`; `write` returns style sentences, first "nobody"."""
 
     langs = ("en", "fr")
 
@@ -41,7 +41,7 @@ class Knows:
         return ["nobody" if place == 0 else ROWS[row][lang == "fr"].upper() for place, row in enumerate(rows)]
 
     def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
-        """A latent makes its own sentence likelier than the pair's other one; pair 1 has ties, row 4 the reverse."""
+        """Given its own latent, a sentence is likelier than its twin; pair 1 has ties, and row 4 the reverse."""
         assert list(sentences) == [ROWS[ROW[text]][lang == "fr"] for text in sentences]
         given = latents[SEMANTIC][:, 0]
         own = np.array([ROW[text] for text in sentences]) == given

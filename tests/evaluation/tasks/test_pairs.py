@@ -30,7 +30,7 @@ from bgt_core.evaluation.tasks.pairs import (
 )
 from bgt_core.vectors.arrays import ComparesByCosine
 
-SAME, THAT = "how old is city {}", "how old is that city {}"  # most pairs of SAME and THAT are labelled 0
+SAME, THAT = "how old is city {}", "how old is that city {}"  # most pairs of a SAME and a THAT have label 0
 ROWS = [(int(n % 3 == 0), SAME.format(n), (THAT if bool(n % 3) != (n % 5 == 0) else SAME).format(n)) for n in range(60)]
 
 

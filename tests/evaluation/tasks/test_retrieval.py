@@ -19,7 +19,7 @@ Sides = tuple[Sequence[str], Sequence[str]]
 
 
 class Lookup(ComparesByCosine):
-    """An encoder of sentences that are row indices of a table. English uses the first table, French the last."""
+    """An encoder that embeds "3" as row 3 of a table, and so on. English uses the first table, French the last."""
 
     langs: Sequence[str] = ()
     latents, fingerprint = ("semantic",), ""
@@ -133,7 +133,7 @@ def test_unusable_languages_and_pairs_are_refused() -> None:
 
 
 def test_in_the_pool_a_sentence_competes_with_those_of_its_own_language() -> None:
-    """A query is compared with sentences of both languages, as in a loop. Of equal answers, only the first is a hit."""
+    """A loop compares each query with the sentences of both languages. Of equal answers, only the first is a hit."""
     rng = np.random.default_rng(3)
     tables = rng.standard_normal((9, 4)), rng.standard_normal((9, 4))
     left, right = numbers(0, 1, 2, 3, 4, 5, 6, 2), numbers(0, 1, 2, 3, 4, 5, 5, 7)

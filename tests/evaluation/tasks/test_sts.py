@@ -34,7 +34,7 @@ from bgt_core.vectors.arrays import ComparesByCosine
 
 
 class Angles(ComparesByCosine):
-    """An encoder of sentences that are numbers, which it reads as the angles of their vectors, in degrees."""
+    """An encoder for sentences that are numbers: each number is the angle of its vector in degrees."""
 
     langs, latents, fingerprint = ("en",), ("semantic",), ""
 

@@ -1,4 +1,4 @@
-"""The syntactic evaluation chooses the right neighbours; its measures equal those of nltk, textbook and hand counts."""
+"""The syntactic evaluation finds the right neighbours; its measures equal those of nltk, of a textbook and by hand."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ def nltk_brackets(text: str) -> Counter[tuple[str, int, int]]:
 
 
 def textbook_distance(left: nltk.Tree, right: nltk.Tree) -> int:
-    """Compute the tree edit distance by the textbook's plain recursion over forests."""
+    """Compute the tree edit distance by a plain recursion over forests, as textbooks do."""
 
     def plain(tree: nltk.Tree) -> tuple:
         return tree.label(), tuple(plain(child) for child in tree if isinstance(child, nltk.Tree))
@@ -191,7 +191,7 @@ def bank_of(rows: Sequence[tuple[str, str]]) -> list[ParsedSentence]:
 def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
     pairing, encoder = pair_up(bank_of(QUERIES), bank_of(OFFERED)), ExternalEncoder("x", spelling)
     two, three = neighbours(System("x", encoder), pairing, "fr")
-    # the nearest of "a b" is "b b" (tie with "a d"), of "c c" "c d", of "a c" "c d" (tie), and of "a b c" "a a b"
+    # nearest: "a b" -> "b b" (a tie with "a d"), "c c" -> "c d", "a c" -> "c d" (a tie), "a b c" -> "a a b"
     assert (two.tolist(), three.tolist()) == ([1, 0, 0], [0])
     assert embedded == [("fr", "semantic")]
     table = evaluate(Syntax(lang="fr", latent="semantic"), {"x": encoder}, pairing, resamples=150, seed=5)

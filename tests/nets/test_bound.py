@@ -1,5 +1,5 @@
-"""Bound latents and their decoders equal closed forms and loops; a linear probe cannot predict the language from
-vectors; the right closing punctuation marks are removed and exchanged."""
+"""The networks of the recipe bgt-bound equal closed forms and loops; no linear probe can predict the language from
+their vectors; the right closing punctuation marks are removed and exchanged."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -308,7 +308,7 @@ def read(body: WithoutLanguage, **sides: Tensor) -> None:
 
 
 def test_each_translation_counts_alike() -> None:
-    """All pairs of translations count equally in the means, even if micro-batches differ in size; `memory` is full."""
+    """All pairs of translations count equally in the means, even if micro-batches differ in size and fill `memory`."""
     batches = [torch.randn(2, rows, WIDTH) + rows for rows in (5, 1, 30)]
     body = WithoutLanguage(Same(batches[0][0]), ["en", "fr"], memory=36)
 

@@ -1,5 +1,5 @@
-"""Decoders of latents equal simple ones that loop over sentences and steps, and multiply [x ; latent] by one matrix.
-The decoder that attends to a source sentence equals torch's."""
+"""Decoders that generate from a latent equal simple ones, which loop over sentences and steps, and multiply the vector
+[x ; latent] by one matrix. The decoder that attends to a source sentence equals torch's."""
 
 from collections.abc import Callable
 from itertools import chain, combinations
@@ -53,7 +53,7 @@ def joint(x: Tensor, z: Tensor, on_x: nn.Linear, on_z: nn.Linear) -> Tensor:
 def scores(layer: nn.Module, h: Tensor, z: Tensor) -> Tensor:
     """Compute the logits (V,) of all tokens from the features h (H,) and the latent z (L,)."""
     if isinstance(layer, UntiedOutput):
-        return torch.cat([layer.latent.weight, layer.hidden.weight], dim=1) @ torch.cat([z, h])  # the paper's [z ; h]
+        return torch.cat([layer.latent.weight, layer.hidden.weight], dim=1) @ torch.cat([z, h])  # BGT paper: [z ; h]
     if isinstance(layer, TiedOutput):
         return layer.table.weight @ (h + layer.project.weight @ z)
     assert isinstance(layer, PlainOutput)
@@ -137,7 +137,7 @@ def test_scores_and_nats_are_those_of_the_straight_form(
 def test_one_step_at_a_time_gives_the_scores_of_teacher_forcing(
     kind: str, fuse: tuple[str, ...], share: bool, stirred: Stir, random_tokens: Callable[..., Tokens]
 ) -> None:
-    """Logits step by step equal teacher forcing, for two sentences with three hypotheses each; one ends early."""
+    """Logits step by step equal teacher forcing. Two sentences have three hypotheses each; the first one ends early."""
     decoder, z = made(kind, fuse, share, stirred), torch.randn(2, L, dtype=torch.float64)
     draw = torch.Generator().manual_seed(3)
     read, parents = torch.randint(4, V, (3, 2, 3), generator=draw), torch.tensor([[2, 0, 0], [1, 1, 2]])

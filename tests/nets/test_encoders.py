@@ -25,7 +25,7 @@ def test_rare_pieces_count_more_and_the_end_counts_nothing() -> None:
     assert weight[5] == pytest.approx(0.5)
     pooled = average(Tokens.pad([[4, 5, 5, EOS], [6, EOS], [EOS]], "en"))
     two = (weight[4] * direction[4] + 2 * weight[5] * direction[5]) / 3
-    expected = 3**0.5 * np.stack([two, weight[6] * direction[6], np.zeros(3)])  # times the root of the vectors' size
+    expected = 3**0.5 * np.stack([two, weight[6] * direction[6], np.zeros(3)])  # sqrt(3): vectors have 3 units
     assert_close(pooled, expected)
 
 

@@ -1,4 +1,4 @@
-"""With our operations, all recipes have the losses and gradients of plain PyTorch, on packed and padded sentences."""
+"""With our autograd functions, recipes have the losses and gradients of plain PyTorch, packed or padded."""
 
 import copy
 from collections.abc import Callable

@@ -81,8 +81,8 @@ def test_loss_nats_and_gradients_are_those_of_full_scores(
 
 
 def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tokens]) -> None:
-    """The loss and gradients are those of all logits with -inf for tokens that do not occur in the language. In the
-    target, the unknown token replaces such tokens."""
+    """The loss and gradients equal those from all logits, if the logits of tokens that do not occur in the language are
+    set to -inf. In the target, the unknown token replaces such tokens."""
     tied = layers()["tied"]
     assert isinstance(tied, TiedOutput)
     own, layer, target = torch.arange(V) % 3 > 0, LanguageOutput(tied, "en"), random_tokens([4, 9], V)

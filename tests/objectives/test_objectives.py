@@ -93,7 +93,7 @@ class Graded(Part):
 
 
 def test_an_objective_learns_from_data_of_its_own(tiny: Callable[..., Recipe], tsv: Path, tmp_path: Path) -> None:
-    """A user can train with `Graded`: with a recipe for it, and labels in a column of the data."""
+    """A user can train with `Graded`. The recipe has this objective, and a column of the data has labels."""
     lines = tsv.read_text("utf-8").splitlines()
     text = tmp_path / "graded.tsv"
     text.write_text("".join(f"{line}\t{number % 2}\n" for number, line in enumerate(lines)), "utf-8")
@@ -102,4 +102,4 @@ def test_an_objective_learns_from_data_of_its_own(tiny: Callable[..., Recipe], t
     rows: list[dict[str, Any]] = []
     config = replace(recipe.train, precision="fp32")
     training.train(replace(recipe, train=config), [text], tmp_path / "run", device="cpu", report=rows.append)
-    assert [row["graded"] < 0.5 for row in rows if row["kind"] == "train"] == [True]  # the mean of all updates
+    assert [row["graded"] < 0.5 for row in rows if row["kind"] == "train"] == [True]  # one row: the mean of all updates

@@ -69,7 +69,7 @@ def test_three_pairs_by_hand() -> None:
 
 
 def test_negatives_that_came_with_the_batch_by_hand() -> None:
-    """The loss uses the negatives in the batch, although other sentences of the batch are harder negatives."""
+    """The loss uses the negatives that the batch names, although other sentences of the batch are harder negatives."""
     out = Outputs({"en": angles(0, 10), "fr": angles(30, 40)}, {}, [], {"en": angles(90, 15), "fr": angles(60, 130)})
     hinges = [
         0.4 - cos(30) + cos(60),  # English 0° with the negative French 60°
@@ -161,7 +161,7 @@ PARTS = slice(2, 5), slice(5, 7)
 
 
 def composed(rng: np.random.Generator, altered: bool) -> tuple[Outputs, dict[str, np.ndarray]]:
-    """Return random outputs for four pairs, with vectors of the parts `PARTS`; `altered` adds altered English texts."""
+    """Return random outputs for four pairs, and their vectors by name; `altered` adds altered English sentences."""
     vectors = {name: rng.normal(size=(4, 7)) for name in ("en", "fr", "altered")}
     posteriors = {name: Point(torch.from_numpy(value)) for name, value in vectors.items()}
     meaning = {lang: posteriors[lang] for lang in ("en", "fr")}
@@ -219,7 +219,7 @@ def model(tokenizer: Tokenizer) -> LatentModel:
 
 @pytest.fixture
 def taught(batch: Batch) -> Batch:
-    """Return a batch with a teacher's vectors of different norms, which must not matter."""
+    """Return a batch with a teacher's vectors. Their norms differ, but must not matter."""
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=(len(batch), UNITS)) * rng.uniform(0.1, 9, (len(batch), 1))
     return replace(batch, targets=torch.tensor(vectors, dtype=torch.float32))

@@ -80,7 +80,7 @@ def test_a_corpus_without_source_and_an_unknown_task_are_refused() -> None:
 def test_the_loss_is_torchs_cross_entropy_of_the_scores(
     name: str, tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
 ) -> None:
-    """Torch computes the expected loss and KL. Each of two predictions has the weight 1/2."""
+    """Torch computes the expected loss and KL. The losses of predictions are averaged."""
     torch.manual_seed(0)
     made = tiny(name, readout="mean", **{"objective.elbo.warmup_steps": 4})
     out = made.build(tokenizer).double().eval()(batch)

@@ -82,7 +82,7 @@ def test_the_first_stage_learns_to_repeat_and_to_reformulate(first_stage: Path) 
     first, *_, last = metrics(first_stage)
     for term in ("reconstruct/a", "reconstruct/b", "paraphrase/a", "paraphrase/b"):
         assert last[term] < 0.95 * first[term]
-    # only half of the rows have a paraphrase, but the paraphrase loss is their mean, so it is near the other loss
+    # only half of the rows have a paraphrase; the paraphrase loss, their mean, is still near the reconstruction loss
     assert 0.8 < first["paraphrase/a"] / first["reconstruct/a"] < 1.25
 
 

@@ -1,4 +1,4 @@
-"""A writer's decoders get the right vectors and drafts, and generate text by beam search."""
+"""A writer generates text from another encoder's vectors: its decoders get the right vectors and drafts."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -185,7 +185,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("centre", [1.0, 0.0, -1.0, 1 / 3, 0.1234565, 0.9999995, 35.5])
 @pytest.mark.parametrize("seed", range(5))
 def test_values_that_differ_by_rounding_errors_are_equal(centre: float, seed: int) -> None:
-    """`rounded` makes such values equal, even if noise puts them on both sides of a boundary of rounding."""
+    """`rounded` makes values equal that differ only by noise, even if a boundary of rounding lies between them."""
     noise = np.random.default_rng(seed).uniform(-2e-7, 2e-7, 40)
     given = rounded(np.concatenate([centre + noise, [centre + 1e-5, centre - 1e-5]]))
     assert len(set(given[:40])) == 1 and given[40] > given[0] > given[41]

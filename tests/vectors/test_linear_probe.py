@@ -1,4 +1,4 @@
-"""Probes pass scikit-learn's tests of estimators, and equal its logistic regression and folds."""
+"""Probes pass scikit-learn's tests of estimators, and predict what its logistic regression predicts."""
 
 from collections.abc import Sequence
 

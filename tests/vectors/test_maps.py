@@ -10,7 +10,7 @@ from tests.close import assert_close
 
 @pytest.mark.parametrize("scales", [np.ones(5), np.geomspace(1e-12, 1e12, 5)])
 def test_leace_is_the_smallest_change_that_leaves_no_covariance(scales: np.ndarray) -> None:
-    """If all scales are 1, LEACE is the matrix of theorem 4.3: I - S_xz (S_xz^T S_xx^-1 S_xz)^+ S_xz^T S_xx^-1."""
+    """If all scales are 1, LEACE is theorem 4.3 of its paper: I - S_xz (S_xz^T S_xx^-1 S_xz)^+ S_xz^T S_xx^-1."""
     rng = np.random.default_rng(0)
     vectors, labels = rng.standard_normal((500, 5)) @ rng.standard_normal((5, 5)), rng.integers(0, 3, 500)
     vectors += 2 * np.eye(5)[labels]

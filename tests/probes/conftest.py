@@ -35,7 +35,7 @@ def encoder() -> type[Encoder]:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Encoder:
-    """Make `--model NAME` open a fake encoder for every name except `other` and `german`; return the encoder."""
+    """Make `--model NAME` open the returned fake encoder, or another fake one for the names `other` and `german`."""
     model = Encoder()
     models = {"other": Encoder(fingerprint="other"), "german": Encoder(("en", "de"), "german")}
 

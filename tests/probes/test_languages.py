@@ -1,4 +1,4 @@
-"""Test claims about the distance of languages: the paper's table 3, trends (compared with SciPy's), and verdicts."""
+"""Test claims about the distance of languages: table 3 of the BGT paper, trends as SciPy computes them, verdicts."""
 
 from collections.abc import Mapping
 
@@ -97,7 +97,7 @@ def test_gaps_are_averaged_over_models_and_then_over_tasks() -> None:
 
 @pytest.mark.parametrize(("slope", "expected"), [(-1, HOLDS), (1, FAILS), (0, NOT_SEPARABLE)])
 def test_verdicts(slope: int, expected: str) -> None:
-    """The claim holds, fails or stays open if the latents' differences fall, rise or vary with languages' distances."""
+    """The claim holds if the latents' differences fall with distance, fails if they rise, and else stays open."""
     points = {lang: slope * step + (step % 2) for step, lang in enumerate(sorted(WEEKS, key=WEEKS.__getitem__))}
     rows = judged_table(gaps_of(points), {"weeks": WEEKS}).records()
     assert [row["ours"] for row in rows] == [NOT_RUN, NOT_RUN, expected]

@@ -30,7 +30,7 @@ SIZES = ("d_model", "semantic_dim", "language_dim", "ffn_dim", "heads")
 
 
 class Ended(NamedTuple):
-    """The exit code of a command (negative after a signal), and its output on stderr."""
+    """The exit code of a command (negative after a signal), and what it wrote to stdout and stderr."""
 
     code: int
     errors: str

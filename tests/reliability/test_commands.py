@@ -55,7 +55,7 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
         out.chmod(0o755)
         return
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", out], capture_output=True, check=False).returncode:
-        pytest.skip("this root may not mount, and nothing else is read-only for it")
+        pytest.skip("as root, this test must be allowed to mount a read-only file system")
     yield out
     subprocess.run(["umount", "--lazy", out], check=True)
 

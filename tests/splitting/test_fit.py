@@ -1,4 +1,4 @@
-"""Splits can be fitted to an encoder or to stored vectors; their scores on held-out rows are right."""
+"""Splits of vectors into two parts can be fitted to an encoder or to stored vectors; held-out scores are right."""
 
 from collections.abc import Iterator
 from pathlib import Path

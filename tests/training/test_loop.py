@@ -1,4 +1,4 @@
-"""The training loop: updates, losses, reports, checkpoints, stopping, frozen parts, and aggressive encoder updates."""
+"""The training loop: updates, losses, reports, checkpoints, stopping, frozen parts, and extra encoder updates."""
 
 import math
 import shutil
@@ -160,7 +160,7 @@ def test_a_large_gradient_is_clipped(mirrored: Corpus, exact: Callable[..., tupl
 
 
 def test_an_update_of_frozen_parts_alone_changes_nothing(mirrored: Corpus, exact: Callable[..., tuple]) -> None:
-    """If no trained parameter gets a gradient (a writer learns to use drafts, and all are hidden), nothing changes."""
+    """If the loss depends on frozen parameters only (as for a writer whose drafts are all hidden), nothing changes."""
     model, objective = exact()
     model.requires_grad_(False)
     model.unused = nn.Parameter(torch.ones(()))
@@ -182,7 +182,7 @@ def part(batch: Batch, rows: slice) -> Batch:
 def test_an_update_has_the_penalty_once_for_any_micro_batches(
     cut: list[slice], tiny: Callable[..., Recipe], tokenizer: Tokenizer, batch: Batch
 ) -> None:
-    """The penalty adds lambda_c W_c to the gradient of the loss; for token vectors, it adds lambda_w (W - W_start)."""
+    """The penalty's gradient is lambda_c W for composition weights, and lambda_w (W - W_start) for token vectors."""
     recipe = tiny("gran")
     weights = TrainConfig(composition_l2=0.3, table_l2=0.2, weight_decay=0.0, clip=1e9, precision="fp32")
     batches = {number: part(batch, rows) for number, rows in enumerate(cut)}
@@ -282,7 +282,7 @@ def test_aggressive_training_keeps_information_that_ordinary_training_loses(topi
 
 
 def test_frozen_parts_do_not_move_in_an_update(topics: tuple[Corpus, int]) -> None:
-    """The optimiser's momentum could move parameters that get no gradient."""
+    """The optimiser's momentum must not move frozen parameters, which get no gradient."""
     corpus, tokens = topics
     trainer = topics_trainer(tokens, replace(AGGRESSIVE, weight_decay=0.1))
     model = trainer.model

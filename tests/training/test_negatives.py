@@ -66,7 +66,7 @@ def test_only_the_same_row_is_excluded() -> None:
 
 
 def test_mega_batches_grow_by_one() -> None:
-    """As in the released code, mega-batches begin with one update, and grow by one every 150 updates, up to 60."""
+    """As in the papers' code, mega-batches begin with one update, and grow by one every 150 updates, up to 60."""
     sizes, done = [], 0
     while done < 20_000:
         sizes.append(mega_batch_size(done, 60, 150))

@@ -1,4 +1,4 @@
-"""Training refuses columns and settings that do not fit the data; vectors for a writer are computed once per row."""
+"""Training refuses columns and settings that do not fit the data; an encoder's vectors are computed once per row."""
 
 from collections.abc import Callable
 from pathlib import Path

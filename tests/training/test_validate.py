@@ -79,7 +79,7 @@ def test_the_elbo_is_below_the_importance_weighted_bound(
     batch: Batch,
     stirred: Callable[[nn.Module], nn.Module],
 ) -> None:
-    """The bound by importance weighting is tighter than the ELBO with the KLs of all latents of the reconstructions."""
+    """The importance-weighted bound is tighter than the ELBO, which includes the KLs of all latents."""
     torch.manual_seed(0)
     model = stirred(tiny(name).build(tokenizer)).eval()
     result = diagnose(model, [batch], torch.device("cpu"), samples=32)

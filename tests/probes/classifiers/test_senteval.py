@@ -1,5 +1,5 @@
-"""Our version of SentEval's protocol equals a sequential version, and torch's optimiser. With `--senteval`, items keep
-the order, text and repeats of their file, and are divided into SentEval's minibatches."""
+"""Our version of SentEval's protocol has the results of a sequential version with torch's optimiser. With `--senteval`,
+items keep the order, text and repeats of their file, and are divided into SentEval's minibatches."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -181,7 +181,7 @@ def test_predictions_bits_and_dev_accuracy_by_hand() -> None:
     assert_close(measured.bits[0, 0, 6:], [2.0, 1.0], 1e-4)
     assert measured.bits[1, 1, 4:6] == pytest.approx([2.0, -math.log2(0.875)])
     assert np.isnan(measured.bits).sum() == 32 - 8
-    # 3/4 of the training items have label 0, so from frequencies alone, label 0 costs log2(4 / 3) bits, and label 1 2
+    # 3/4 of the training labels are 0, so by frequencies alone, label 0 costs log2(4/3) bits, and label 1 costs 2 bits
     assert_close(measured.saved[0, 0, 6:], [2 - 2, math.log2(4 / 3) - 1], 1e-4)
     assert np.isnan(measured.saved).sum() == 32 - 8
     assert measured.dev == np.mean([0.5, 0.5, 0.5, 0.5])
@@ -209,14 +209,14 @@ def test_bits_are_logarithms_to_base_2_and_finite_for_absent_labels() -> None:
     logs = np.log([[0.5, 0.5], [0.25, 0.75]])
     known, labels = np.array([0, 2]), np.array([0, 2])
     assert bits(logs, known, labels, 2, 10) == pytest.approx([1.0, -math.log2(0.75)])
-    smoothed = bits(logs, known, np.array([0, 1]), 3, trained=10)  # smoothing makes (10 q + 1) / 13 of a probability q
+    smoothed = bits(logs, known, np.array([0, 1]), 3, trained=10)  # smoothing changes q to (10 q + 1) / 13
     assert smoothed == pytest.approx([-math.log2(6 / 13), -math.log2(1 / 13)])
     every = [bits(logs[:1], known, np.array([label]), 3, 10)[0] for label in range(3)]
     assert np.exp2(-np.array(every)).sum() == pytest.approx(1.0)
 
 
 def recurring(dev: int = 40, test: int = 60, seeds: int = 1, words: int = 8) -> tuple[Study, np.ndarray]:
-    """Make a `Study` and its vectors. The label changes every `words` items; the next items have the same key words."""
+    """Make a `Study` and its vectors. The label changes every `words` items; key words then repeat from w0 on."""
     rows = np.arange(200 + dev + test)
     labels = rows // words % 2
     cut = tuple(np.split(rows, [200, 200 + dev]))

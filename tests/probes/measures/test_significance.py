@@ -47,7 +47,7 @@ def test_noise_of_items_is_counted_once_whether_seeds_share_them_or_not() -> Non
         runs = [bootstrap([right & tested], tested, range(len(tested[0])), 50)[0]
                 for right, tested in ((apart, folds), (alike, same))]  # fmt: skip
         variances.append([one.error()[0] ** 2 for one in runs])
-    larger = np.maximum(1, np.random.default_rng(0).chisquare(4, 10_000) / 4).mean()  # of the larger of two variances
+    larger = np.maximum(1, np.random.default_rng(0).chisquare(4, 10_000) / 4).mean()  # `error` uses the larger variance
     assert np.mean(variances, axis=0) == pytest.approx([larger * 0.21 / 500, 0.21 / 100], rel=0.15)
 
 

@@ -1,4 +1,4 @@
-"""With our autograd functions, recipes have the losses and gradients of plain PyTorch, packed or padded."""
+"""With our autograd functions, recipes have the losses and gradients of plain PyTorch, for packed and padded tokens."""
 
 import copy
 from collections.abc import Callable

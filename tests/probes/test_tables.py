@@ -40,7 +40,7 @@ def cell(task: str, lang: str, semantic: float, language: float, majority: float
 
 
 CELLS = [
-    cell("subj-num", "en", 0.8, 0.7),  # the semantic latent is better, as in the paper
+    cell("subj-num", "en", 0.8, 0.7),  # the semantic latent is better, as in the BGT paper
     cell("length", "en", 0.8, 0.7),  # the semantic latent is better, unlike in the paper
     cell("punct-num", "en", 0.70, 0.705),  # the difference is not significant
     cell("tense", "en", 0.6, 0.9),  # this task is not in the paper

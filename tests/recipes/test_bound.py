@@ -61,7 +61,7 @@ def test_a_share_of_the_rows_has_its_own_semantic_latent(share: float) -> None:
         read = latents(model(own=share))[name]
         assert set(read[:, 3].tolist()) <= {11.0, 12.0}
         assert abs((read[:, 3] == own).double().mean() - share) < 0.03
-        assert torch.equal(read[:, 4], torch.arange(ROWS).float())  # of the same row, in either language
+        assert torch.equal(read[:, 4], torch.arange(ROWS).float())  # all semantic latents are of their own row
 
 
 def test_a_share_of_the_rows_has_the_language_latent_of_another_row_of_the_same_style() -> None:

@@ -59,7 +59,7 @@ def test_negatives_are_those_of_a_plain_loop(
 
 
 def test_only_the_same_row_is_excluded() -> None:
-    """A copy of the translation in another row counts as a wrong sentence, as in the papers' released code."""
+    """A copy of the translation in another row counts as a wrong sentence, as in the code released with the papers."""
     ahead, _ = nearest_other(torch.eye(3), torch.tensor([[1.0, 0, 0], [1.0, 0, 0], [0, 0.5, 1.0]]))
     assert ahead[1][0] == 1
     assert ahead[0][0] == 1

@@ -194,7 +194,7 @@ def test_workers_end_with_their_command(number: int, whole: Path, tmp_path: Path
     if number == signal.SIGINT:
         assert process.returncode == 130
         assert log.read_text().splitlines()[-1].endswith(f"Continue with: bgt train --resume --out {out}")
-        assert metrics(out, "train")[-1]["step"] == int(last(out).removeprefix("step-"))  # the run stopped at this step
+        assert metrics(out, "train")[-1]["step"] == int(last(out).removeprefix("step-"))  # the run saved its last step
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ ROW = {text: row for row, texts in enumerate(ROWS) for text in texts}
 
 
 class Knows:
-    """A fake model. A sentence's latent is its row in `ROWS`; `write` returns style sentences, first "nobody"."""
+    """A fake model. A sentence's latent is its row in `ROWS`; `write` returns "nobody", then style sentences."""
 
     langs = ("en", "fr")
 

@@ -263,7 +263,7 @@ def test_attention_is_torchs(
 
 
 def test_a_search_computes_the_scores_of_training(attending: AttentionDecoder, random_tokens: Draw) -> None:
-    """Two hypotheses per sentence are scored token by token. They change places, and one sentence is dropped."""
+    """Two hypotheses per sentence are scored token by token. They change places each time; one sentence is dropped."""
     decoder, lengths, source = attending, [3, 8, 1], sources([3, 8, 1])
     texts = random_tokens([6] * 6, 30).ids.view(3, 2, 6)  # (sentence, hypothesis, position)
     alone = [

@@ -25,7 +25,7 @@ from bgt_core.nets.output import (
 from tests.close import assert_close
 
 V, H, L = 23, 6, 5
-LENGTHS = [[1], [3, 7, 1, 5], [150, 90, 170], [300] * 5]  # batch 3 is larger than a chunk, batch 4 larger than a block
+LENGTHS = [[1], [3, 7, 1, 5], [150, 90, 170], [300] * 5]  # batch 3 has over CHUNK tokens, batch 4 over BLOCK
 
 
 def layers() -> dict[str, OutputLayer]:
@@ -111,7 +111,7 @@ def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tok
     assert_close(smoothed, 0.9 * expected + 0.1 * spread)
 
 
-@pytest.mark.parametrize("sentences", [2, 57])  # 57 sentences have more tokens than fit in a block
+@pytest.mark.parametrize("sentences", [2, 57])  # 57 have more than 2 * BLOCK tokens, one block in bf16
 def test_in_bf16_loss_and_gradients_stay_near_and_in_float32(
     sentences: int, random_tokens: Callable[..., Tokens]
 ) -> None:

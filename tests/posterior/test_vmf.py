@@ -51,7 +51,7 @@ def test_values_and_slopes_are_those_of_high_precision(size: int, concentration:
 
 
 def density(concentration: float, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a grid of cosines w of samples with the mean, and log-probabilities: p(w) ~ (1-w^2)^((m-3)/2) exp(k w)."""
+    """Return a grid of w, the cosine of a sample with the mean, and log p(w); p(w) ~ (1-w^2)^((m-3)/2) exp(k w)."""
     angle = (np.arange(100_000) + 0.5) / 100_000 * np.pi
     log_q = (size - 2) * np.log(np.sin(angle)) + concentration * np.cos(angle)  # w = cos(angle), |dw| = sin(angle)
     return np.cos(angle), log_q - logsumexp(log_q)

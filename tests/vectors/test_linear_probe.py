@@ -98,7 +98,7 @@ def test_the_seed_only_draws_the_tenth_that_chooses_the_strength() -> None:
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_the_scale_and_origin_of_units_change_nothing(kind: type) -> None:
-    """The probabilities are those for items that were standardised in float64 before."""
+    """The probabilities equal those of a probe whose items were standardised in float64 beforehand."""
     (vectors, labels), dev = gaussians(300, 12, 1.0), gaussians(200, 12, 1.0, seed=1)
     for scales, shift in [(np.geomspace(1e-30, 1e30, 12), 0.0), (np.geomspace(1e28, 1e-28, 12), 0), (1.0, 1e4)]:
         given, chooses = (

@@ -64,7 +64,7 @@ def numbers(result: SplitResult) -> dict[str, object]:
 def test_training_all_penalties_at_once_gives_the_results_of_one_after_another(data: Task, protocol: SentEval) -> None:
     fast, straight = split_classify(*data, protocol), sequential_senteval.split_classify(*data, protocol)
     assert numbers(fast) == numbers(straight)
-    # otherwise, the test would not cover the choice of a penalty or the early end of a classifier
+    # otherwise, the test would not cover the choice of a penalty or early stopping
     assert len(set(fast.dev_accuracies)) > 1 and len(set(fast.epochs)) > 1
 
 

@@ -84,7 +84,7 @@ def embed_file(
         rows = last - first
         inputs: dict[str, object] = {"lines": [first, last], "text": text, "lang": lang, "latent": latent}
         inputs |= {"encoder": encoder.fingerprint, "version": __version__, "width": width}
-        with suppress(BgtError):  # errors of `read`: then `out` is written below
+        with suppress(BgtError):  # if `read` fails, `out` is written anew below
             if encoder.fingerprint and read(out)[0] == inputs:
                 report(rows, rows)
                 return Written(out, rows, width)

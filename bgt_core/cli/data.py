@@ -196,7 +196,7 @@ def backtranslate(
     out: Annotated[
         Path,
         Option(
-            help="Output file, .tsv, .tsv.gz, .tsv.xz or .tsv.zst. Columns: reference, translation, cost, row in IN."
+            help="Output file (.tsv, .tsv.gz, .tsv.xz, .tsv.zst): reference, translation, cost, and row number in IN."
         ),
     ],
     model: options.TranslatorOption,

@@ -68,7 +68,7 @@ def diagnose(
     torch_device = pick_device(device)
     trained = checkpoint.load(model, torch_device)
     if isinstance(trained.model, VectorModel):
-        raise UsageError(f"{model}: writers have no prior for vectors; use examples/ledger.py.", parameter="model")
+        raise UsageError(f"{model}: the vectors of a writer have no prior; use examples/ledger.py.", parameter="model")
     with TemporaryDirectory() as work:
         corpus: Corpus | Mixture
         if files:
@@ -119,8 +119,8 @@ def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work:
     corpus = cast("Corpus", prepared)  # all files have the same columns, so the result is not a Mixture
     pairs, settings = corpus.store["pairs"], corpus.store["settings"]
     counts = {
-        f"with a side of under {settings['min_tokens']} tokens": pairs["too short"],
-        f"with a side of over {settings['max_tokens']}": pairs["too long"],
+        f"with a sentence of under {settings['min_tokens']} tokens": pairs["too short"],
+        f"with a sentence of over {settings['max_tokens']} tokens": pairs["too long"],
         "unreadable": sum(corpus.store["skipped"].values()),
     }
     if missing := sum(counts.values()):

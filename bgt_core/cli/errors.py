@@ -22,8 +22,8 @@ from bgt_core.data.columns import canonical_column, is_file, lang_codes
 from bgt_core.errors import BgtError, Interrupted, NotFound, OutOfMemory, UsageError, out_of_memory
 
 LANGS = {"lang", "langs", "columns", "source_lang", "into", "of"}  # parameters whose values are languages
-OUTPUTS = ("out", "items")  # Parameters that name output files. The paths of UNCHECKED are not checked here, because
-# they may be names on the hub, or because the command checks them itself.
+OUTPUTS = ("out", "items")  # parameters that name output files
+# parameters whose paths are not checked here: they may be names on the hub, or the command checks them itself
 UNCHECKED = ("model", "path", "store", "classifier")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 ParserError: Any = typer.BadParameter.__base__  # click's UsageError; the module that has it depends on typer's version

@@ -26,7 +26,7 @@ def generate(
         Option(
             metavar="FILE",
             help="Instead of --source: an .npy file of semantic vectors; one text is generated for each vector. A "
-            "writer needs vectors of the encoder with which it was trained.",
+            "model of the recipe writer needs vectors of its encoder.",
         ),
     ] = None,
     style: Annotated[

@@ -118,7 +118,7 @@ def retrieve_similar(
 ) -> None:
     """Find stored questions with the same meaning as a new question, and estimate the probability of the same meaning.
 
-    A trained var-siamese ranks the stored questions by this probability. Other encoders rank them by cosine.
+    A model of the recipe var-siamese ranks the stored questions by this probability, other encoders by cosine.
     """
     from bgt_core.data.textfile import text_lines
     from bgt_core.neighbours.questions import QuestionStore, StoreCard, build
@@ -175,7 +175,7 @@ def about(card: StoreCard) -> str:
         if card.calibrated_on:
             scaled = f"slope {scaling.slope:.3g}, offset {scaling.offset:.3g}"
             probabilities = f"probabilities calibrated on {card.calibrated_on} ({scaled})"
-    return f"{card.questions:,} questions by {card.by}; {probabilities}"
+    return f"{card.questions:,} questions, ranked by {card.by}; {probabilities}"
 
 
 def encoder_of(store: Path, card: StoreCard, model: str | None, device: str, precision: str) -> SentenceEncoder:

@@ -70,7 +70,7 @@ DistanceOption = Annotated[
     Option(
         "--distance",
         help="Distance by which a model compares sentences: cosine, euclidean, w2, mahalanobis or jensen-shannon "
-        "(between posteriors), wmd (between bags of tokens; needs POT), or probability (only for a var-siamese). May "
+        "(between posteriors), wmd (between bags of tokens; needs POT), or probability (models of var-siamese). May "
         "be repeated; the results then show each distance separately.",
         show_default="the default of the model, usually cosine",
     ),

@@ -55,7 +55,7 @@ def split(
     ] = "bgt",
     factors: Annotated[
         int | None,
-        Option(min=1, help="Number of units in shared parts (bgt, neural).", show_default="chosen on held-out rows"),
+        Option(min=1, help="Number of units in the shared part (bgt, neural).", show_default="chosen on held-out rows"),
     ] = None,
     report: Annotated[
         bool, Option("--report", help="Also measure all methods on held-out rows, and write report.md and report.json.")

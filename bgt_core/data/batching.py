@@ -5,10 +5,10 @@ The rows of one optimiser step are called an *update*. An update depends only on
 at any step and on any device, although no position in the data is saved. The rows of an update are sorted by length and
 split into micro-batches, whose gradients are summed. Rows are drawn uniformly, or with a temperature and weights.
 
-In a mixture, the share of a corpus in each update is proportional to n^(1/T) (Arivazhagan et al. 2019, "Massively
-multilingual NMT in the wild"). T is the temperature; a higher T makes the shares more equal. n is the number of tokens
-in the corpus, each multiplied by the weight of its kind of text (such as news). Within a corpus, the share of a kind of
-text is proportional to the number of tokens of this kind, times the weight of the kind.
+If there are several corpora, the share of each in an update is proportional to n^(1/T) (Arivazhagan et al. 2019,
+"Massively multilingual NMT in the wild"). T is the temperature; a higher T makes the shares more equal. n is the number
+of tokens in the corpus, where a token counts with the weight of its kind of text (such as news). Within a corpus, the
+share of a kind of text is proportional to the number of tokens of this kind, times the weight of the kind.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class StepBatch:
 
     rows: int  # number of rows of the update, summed over all workers
     batches: Mapping[int, Batch]  # index of the micro-batch in the update -> micro-batch
-    closes_mega_batch: bool = True  # whether a mega-batch ends here, so that the run can be saved
+    closes_mega_batch: bool = True  # False if the next update shares hard negatives with this one
 
     def pin(self) -> StepBatch:
         """Copy the batches to pinned memory, from which a GPU can copy while it computes."""
@@ -141,7 +141,7 @@ class Batching:
 
     # approximate number of tokens per update, EOS included; of a pair, only the longer sentence is counted
     batch_tokens: int  # 25,000 in the BGT paper
-    micro_tokens: int  # maximum number of tokens, with padding, of a micro-batch in its longest language
+    micro_tokens: int  # maximum size of a micro-batch: rows x number of tokens of its longest sentence
     seed: int
     scramble: float = 0.0  # share of the training sentences whose tokens are permuted
     micro_batches: int = 1  # minimum number of micro-batches per update
@@ -163,7 +163,7 @@ class Batching:
         if not len(corpus):
             raise DataError(f"the {corpus.split} split of {corpus.folder} has no pairs; prepare it with more pairs")
         counts = self._sampled(corpus)
-        largest = max(counts) if counts else len(corpus)  # with more updates, some would be empty
+        largest = max(counts) if counts else len(corpus)  # with more updates, some would have no row
         return min(largest, -(-corpus.tokens // self.batch_tokens))
 
     def update(self, corpus: Corpus | Mixture, step: int, worker: int = 0, workers: int = 1) -> StepBatch:
@@ -233,7 +233,7 @@ def micro_rows(
 
 
 def split_to_fit(lengths: np.ndarray, micro_tokens: int) -> Iterator[np.ndarray]:
-    """Split rows into groups of similar length. With padding, a group has at most `micro_tokens` tokens per language.
+    """Split rows into groups of similar length. With padding, a group has at most `micro_tokens` tokens per column.
 
     `lengths` is (B, columns): the number of tokens of each sentence of a row. A group that is too large is divided into
     two with nearly equal numbers of tokens, so that workers have equal loads. A row with more than `micro_tokens`

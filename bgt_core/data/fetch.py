@@ -33,7 +33,7 @@ from bgt_core.files import alone, file_lock, sha256_file, write_json, writing
 if TYPE_CHECKING:
     import requests
 
-SMALL, MOST = 2**26, 100  # maximum unpacked size: MOST times the packed size (text: 3 to 20), or SMALL bytes if larger
+SMALL, MOST = 2**26, 100  # unpacked, an archive may have MOST times its size (text: 3 to 20), and always SMALL bytes
 UNPROMISED = 2**30  # maximum number of bytes of a file whose size the server does not announce
 CHUNK = 4096  # number of rows that are written together
 NOT_TEXT = (b"version https://git-lfs", b"<!doctype", b"<html")  # first bytes of a reply that is not the requested text

@@ -127,7 +127,7 @@ def signature(text: str, lang: str) -> tuple[str | bool, ...]:
 
 Forms = Callable[[str], list[str]]
 
-EXCHANGED = {  # language -> property to change; not French tu/vous, for which the data have pairs
+EXCHANGED = {  # language -> property to change; not French tu/vous, because paraphrases in the data differ in it
     "en": "contraction",
     "fr": "question-form",
     "es": "address",
@@ -251,7 +251,7 @@ def _german(texts: Sequence[str], paraphrases: Sequence[Sequence[str]]) -> Calla
 
     def forms(text: str) -> list[str]:
         addressed = re.search(r"\bdu\b", text, re.IGNORECASE)
-        if addressed and re.search(r"\bdi(?:r|ch)\b", text, re.IGNORECASE):  # may be "Ihnen" or "sich"
+        if addressed and re.search(r"\bdi(?:r|ch)\b", text, re.IGNORECASE):  # may become "Ihnen" or "sich"
             return []
         if PROPERTIES["address"].value(text, "de") != "du" or not (
             addressed or re.match(_RULES["de"]["no-imperative"], text)

@@ -35,7 +35,7 @@ NOT_TEXT = {  # first bytes of a file that is not plain text -> its format, and 
     b"\xfd7zXZ\0": "compressed by xz; end its name in .xz",
     b"\x28\xb5\x2f\xfd": "compressed by zstd; end its name in .zst",
     b"BZh91AY&SY": "compressed by bzip2; unpack it",
-    b"PAR1\x15": "a Parquet file; end its name in .parquet where a table is read, else save its column as text",
+    b"PAR1\x15": "a Parquet file; save its column as text, or if a table is expected, end its name in .parquet",
     b"PK\x03\x04": "a zip archive, as .xlsx and .docx are; save it as plain text",
     b"\xd0\xcf\x11\xe0": "an Office document; save it as plain text",
     b"%PDF-": "a PDF; save it as plain text",

@@ -91,7 +91,7 @@ def style_latent(bgt: Embedder) -> str:
     """Return the name of the model's latent for style; UsageError for a model without such a latent."""
     second = next((latent for latent in (LANGUAGE, SYNTACTIC) if latent in bgt.latents), None)
     if second is None:
-        raise UsageError("This model has no latent for style: use a model of `bgt`, `bgt-small` or `vgvae`.")
+        raise UsageError("This model has no latent for style: use a model of the recipe `bgt`, `bgt-small` or `vgvae`.")
     return second
 
 
@@ -111,8 +111,8 @@ def from_vectors(
 
     Args:
         bgt: An embedder whose model has a decoder.
-        vectors: Semantic vectors of N sentences, (N, D), in any form that `vectors.arrays` accepts. A writer needs
-            vectors of the encoder for which it was trained.
+        vectors: Semantic vectors of N sentences, (N, D), in any form that `vectors.arrays` accepts. A writer (a
+            model that generates text from another encoder's vectors) needs vectors of this encoder.
         lang: Language of the output.
         style: Sentence whose language latent is used; by default, the mean of the latent's prior.
         search: A `Beam` or a `Sample`.
@@ -248,7 +248,7 @@ def scored(
 
 
 def drafted(bgt: Embedder, latents: Mapping[str, np.ndarray], drafts: Sequence[str], lang: str) -> Iterator[Context]:
-    """Yield decoder inputs with drafts (texts to correct), up to `AT_ONCE` rows each; UsageError for other decoders."""
+    """Yield inputs for a decoder that corrects drafts, up to `AT_ONCE` rows each. UsageError if the model has none."""
     model = bgt.model
     if not isinstance(model, CorrectingModel):
         raise UsageError(
@@ -327,7 +327,7 @@ class Writer:
         nats: list[float] = []
         for prediction in self._predictions(latents, ids, lang):
             if not isinstance(prediction, SentencePrediction):
-                raise UsageError("This model can't generate text: its decoder does not predict tokens one by one.")
+                raise UsageError("This model can't score tokens: its decoder does not predict tokens one by one.")
             nats += prediction.token_nll().tolist()
         return np.split(np.array(nats), np.cumsum([len(sentence) for sentence in ids])[:-1])
 

@@ -14,8 +14,8 @@ class Beam:
 
     The length is in tokens, EOS included. A penalty above 1 favours long sentences, a penalty below 1 short sentences.
     If `no_repeat_ngram` is n, no n-gram occurs twice. If `max_run` is r, no token occurs more than r times in a row.
-    The value 0 turns a limit off. Probabilities are not renormalised after tokens are excluded. The paper's code has
-    `size` 5 and `length_penalty` 1.
+    The value 0 turns a limit off. Probabilities are not renormalised after tokens are excluded. The BGT paper's code
+    has `size` 5 and `length_penalty` 1.
     """
 
     size: int = 5

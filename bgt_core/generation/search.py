@@ -41,7 +41,7 @@ def generative(bgt: Embedder) -> GenerativeModel:
     """Return the model of an embedder; UsageError if the model can't generate text."""
     model = getattr(bgt, "model", None)  # encoders of other libraries have no model
     if not isinstance(model, GenerativeModel):
-        raise UsageError("This model can't generate from its latents: use a model of `bgt`.")
+        raise UsageError("This model can't generate from its latents: use a model of the recipe `bgt`.")
     return model
 
 
@@ -57,9 +57,9 @@ def decode(
 ) -> list[str]:
     """Generate a sentence of `lang` for each row of the latents, {name: (N, L)}.
 
-    The input of the decoder is [language ; semantic], as in training. (The released code decodes from another vector
-    than the one it trains with.) Raises UsageError if the latents differ in length or are not the latents of the model,
-    or if the model lacks the language.
+    The input of the decoder is [language ; semantic], as in training. (The code released with the BGT paper decodes
+    from another vector than it trains with.) Raises UsageError if the latents differ in length or are not the latents
+    of the model, or if the model lacks the language.
 
     >>> bgt = bgt_core.load()
     >>> latents = {latent: bgt.embed(["Is it late?"], lang="en", latent=latent) for latent in bgt.latents}

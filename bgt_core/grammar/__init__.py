@@ -22,7 +22,7 @@ LANGS = ("en", "fr")
 LIMIT, TRIPLES, ROLE_PAIRS = 30_000, 2_000, 1_000  # number of rows of each table
 GIVE, ACT, NEGATION = "giver and receiver", "subject and object", "negation"
 KINDS = (GIVE, ACT, "two things", "attributes", NEGATION)  # kinds of triples; role pairs have only the first two kinds
-STEP = 1_010  # number of rows between the first rows of seeds s and s + 1; a multiple of len(KINDS), as kinds alternate
+STEP = 1_010  # the list of seed s begins at row s * STEP; a multiple of len(KINDS), so that all begin with one kind
 
 
 class Pair(NamedTuple):
@@ -30,14 +30,14 @@ class Pair(NamedTuple):
 
     texts: dict[str, str]  # {"en": ..., "fr": ...}
     meaning: tuple[str, ...]  # the sentence frame, features and words that both texts share
-    style: dict[str, dict[str, str]]  # language -> factor of style, such as register -> its value, if the text shows it
+    style: dict[str, dict[str, str]]  # language -> {factor: value} for each factor that the text shows: {"mark": "?"}
 
 
 class Triple(NamedTuple):
     """For each language: a sentence, a paraphrase, and an altered sentence with another meaning."""
 
-    kind: str  # one of KINDS: what the altered sentence exchanges, or NEGATION
-    frame: str
+    kind: str  # what differs in the altered sentence: one of KINDS
+    frame: str  # the form of the three sentences, such as "receiver moved"
     texts: dict[str, tuple[str, str, str]]  # language -> sentence, paraphrase, altered sentence
 
 
@@ -75,8 +75,8 @@ def pairs(count: int, seed: int = 0) -> list[Pair]:
 def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple]:
     """Return `count` triples with different sentences. Their kinds rotate through `KINDS`.
 
-    The seed sets the first row of the table. Triples that are `held_out` have other nouns, verbs, adjectives, times and
-    sentence frames than the training triples. Raises UsageError unless `count` is from 0 to TRIPLES.
+    The seed sets the row of the table where the list begins. Triples that are `held_out` have other nouns, verbs,
+    adjectives, times and frames than the training triples. Raises UsageError unless `count` is from 0 to TRIPLES.
 
     >>> triples(3)[2].texts["en"]
     ('The goose is quicker than the fox.', 'The fox is slower than the goose.', 'The fox is quicker than the goose.')
@@ -86,9 +86,9 @@ def triples(count: int, seed: int = 0, *, held_out: bool = False) -> list[Triple
 
 
 def role_pairs(count: int, seed: int = 0) -> list[RolePair]:
-    """Return `count` different role pairs. The kinds GIVE and ACT alternate; the seed sets the first row of the table.
+    """Return `count` different role pairs. The kinds GIVE and ACT alternate.
 
-    Raises UsageError unless `count` is from 0 to ROLE_PAIRS.
+    The seed sets the row of the table where the list begins. Raises UsageError unless `count` is from 0 to ROLE_PAIRS.
 
     >>> role_pairs(2)[1].texts["en"]
     ('The singer saw the man.', 'The man saw the singer.')
@@ -100,7 +100,7 @@ def role_pairs(count: int, seed: int = 0) -> list[RolePair]:
 
 
 def _drawn(name: str, size: int, count: int, seed: int) -> list[list[str]]:
-    """Return the cells of `count` rows of the table `name`, which has `size` rows; the seed sets the first row."""
+    """Return the cells of `count` rows of the table `name`, which has `size` rows, from a row that the seed sets."""
     if not 0 <= count <= size:
         raise UsageError(f"{count:,}: expected 0 to {size:,} {name.replace('-', ' ')}.", parameter="count")
     rows, first = _table(name), seed * STEP % size

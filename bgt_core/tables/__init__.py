@@ -42,9 +42,9 @@ ROWS = {
     "source": "string",  # name of the data
 }
 
-PARTS = (" ci_low", " ci_high", " mark")  # scores with intervals in column NAME fill NAME and three more columns
+PARTS = (" ci_low", " ci_high", " mark")  # saved estimates fill the column NAME and three more: "NAME ci_low", ...
 MARKS = {"best": " *", "tied": " =", "": ""}
-LEGEND = "* marks the best of a row; = marks the best and those that do not differ significantly from it"
+LEGEND = "* marks the best of a row; = marks the best scores of a row if they don't differ significantly"
 LEAST_P = 1e-4
 
 

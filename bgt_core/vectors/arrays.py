@@ -253,7 +253,7 @@ def rounded(similarities: np.ndarray) -> np.ndarray:
     values, place = np.unique(np.asarray(similarities, np.float64), return_inverse=True)  # in ascending order
     first = np.diff(values, prepend=-np.inf) >= ROUNDING  # True at the first value of each run
     lowest = values[first][first.cumsum() - 1]
-    steps = np.floor((values - lowest) / ROUNDING + 1e-3)  # 1e-3, so that rounded values stay the same
+    steps = np.floor((values - lowest) / ROUNDING + 1e-3)  # + 1e-3: float errors must not lower rounded values
     return (lowest + ROUNDING * steps).round(DECIMALS)[place]
 
 

@@ -1,8 +1,8 @@
 """Fit linear probes: multinomial logistic regression, with several strengths of the L2 penalty at once.
 
-For each strength C, the loss is the mean cross-entropy + ||W||² / (2 C N), without a penalty on biases, as in
-scikit-learn. The loss is convex, so the solution does not depend on the seed. SciPy's L-BFGS minimises the sum of the
-losses of all strengths, because all strengths can then share one matrix product with the vectors.
+For each strength C (a small C is a strong penalty), the loss is the mean cross-entropy + ||W||² / (2 C N) for N items,
+without a penalty on biases, as in scikit-learn. It is convex, so the solution does not depend on the seed. SciPy's
+L-BFGS minimises the sum of the losses of all C, which can then share one matrix product with the vectors.
 
 Vectors are rotated to their principal axes, and each axis is scaled by the curvature of the initial loss, so that
 weights of axes with little variance are learnt as fast as the others. Usually, 5 to 50 evaluations of the loss suffice.

@@ -23,7 +23,7 @@ def leace(mean: np.ndarray, covariance: np.ndarray, cross: np.ndarray) -> tuple[
 
     Returns:
         `read` and `write`, (D, r) each: vector - (vector - mean) read write^T has no covariance with the labels. r is
-        less than K, and 0 if the covariance is 0 up to rounding. The third array, (D,) bool, marks units that contain
+        less than K, and 0 if `cross` is 0 up to rounding. The third array, (D,) bool, marks units that contain
         only rounding errors after the change. The errors may reveal the label, so set these units to their mean.
     """
     variances = covariance.diagonal()

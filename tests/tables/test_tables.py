@@ -63,7 +63,7 @@ def test_latex_is_a_booktabs_tabular_of_escaped_text(files: dict[str, Path]) -> 
     assert lines == [
         "% two notes",
         "% on two lines",
-        "% bold marks the best of a row; underlining marks the best and those that do not differ significantly from it",
+        "% bold marks the best of a row; underlining marks the best scores of a row if they don't differ significantly",
         r"\begin{tabular}{lrrr}",
         r"\toprule",
         r"set & pairs & 50\% of\_\#1 \& \{co\} & b \\",

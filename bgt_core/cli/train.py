@@ -18,8 +18,8 @@ def train(
         str | None,
         Argument(
             help="Recipe: bgt (the paper's model), bgt-bound (our extension), writer (generates text from the vectors "
-            "of another encoder), an ablation or baseline such as english-vae, or a second stage such as "
-            "pair-classifier."
+            "of another encoder), an ablation or baseline such as english-vae, or a classifier on top of a "
+            "trained model, such as pair-classifier."
         ),
     ] = None,
     *,

@@ -174,7 +174,7 @@ NAMES = {name.lower(): two for two, _, name, *_ in _ROWS}
 # ISO 639-1 -> ISO 639-3; three macrolanguages are mapped to the single language that data sets use, such as zh to cmn
 THREE_LETTERS = {two: three for two, three, *_ in _ROWS}
 _TWO_LETTERS = {code: two for two, three, _, _, others in _ROWS for code in (three, *others.split())}
-_USUAL = {two: script for two, _, _, script, _ in _ROWS}  # language -> script to omit; "" for Chinese: omit none
+_USUAL = {two: script for two, _, _, script, _ in _ROWS}  # language -> script that its code omits; "" for Chinese: none
 
 
 @cache

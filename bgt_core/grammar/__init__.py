@@ -22,7 +22,7 @@ LANGS = ("en", "fr")
 LIMIT, TRIPLES, ROLE_PAIRS = 30_000, 2_000, 1_000  # number of rows of each table
 GIVE, ACT, NEGATION = "giver and receiver", "subject and object", "negation"
 KINDS = (GIVE, ACT, "two things", "attributes", NEGATION)  # kinds of triples; role pairs have only the first two kinds
-STEP = 1_010  # the list of seed s begins at row s * STEP; a multiple of len(KINDS), so that all begin with one kind
+STEP = 1_010  # the list of seed s begins at row s * STEP; a multiple of len(KINDS), so that all start with GIVE
 
 
 class Pair(NamedTuple):
@@ -30,7 +30,7 @@ class Pair(NamedTuple):
 
     texts: dict[str, str]  # {"en": ..., "fr": ...}
     meaning: tuple[str, ...]  # the sentence frame, features and words that both texts share
-    style: dict[str, dict[str, str]]  # language -> {factor: value} for each factor that the text shows: {"mark": "?"}
+    style: dict[str, dict[str, str]]  # language -> {factor: value}, as in {"mark": "?"}, if the text shows the factor
 
 
 class Triple(NamedTuple):

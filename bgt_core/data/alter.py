@@ -76,7 +76,7 @@ def alter_rows(source: Path, langs: Sequence[str], out: Path, *, of: str) -> tup
     """
     check_table(out)
     if len(langs) != 2 or langs[0] == langs[1] or of not in langs:
-        raise UsageError(f"{of}: expected two languages, one of them {of} (got {','.join(langs)})", parameter="of")
+        raise UsageError(f"{of}: expected one of two different languages (got {','.join(langs)}).", parameter="of")
     rng, skipped, dropped, kinds = Random("altered"), Skipped(), Counter[str](), Counter[str]()
     with pair_file(out) as add:
         for pair in read_pairs(source, langs, skipped):

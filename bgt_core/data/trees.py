@@ -273,7 +273,7 @@ def _parsed(rows: Sequence[str], location: str) -> Parsed:
             continue
         feats = token["feats"] or {}
         if token["head"] is None or not all(feats.values()):
-            raise DataError(f"{location}: sentence whose word {number}, {token['form']}, lacks a head or a feature value.")
+            raise DataError(f"{location}: sentence whose word {number}, {token['form']}, has no head or feature value.")
         words.append(Word(number, token["form"], token["upos"], feats, token["head"], token["deprel"]))
         if not (surfaces and surfaces[-1].first <= number <= surfaces[-1].last):
             surfaces.append(Surface(number, number, token["form"], space))

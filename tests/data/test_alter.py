@@ -34,7 +34,7 @@ def test_each_pair_gets_an_altered_sentence(pairs: Path, tmp_path: Path, bgt: Ca
 
 def test_what_cannot_be_altered_is_refused(pairs: Path, tmp_path: Path, bgt: Callable[..., tuple]) -> None:
     other = bgt("data", "alter", pairs, "--langs", "en,fr", "--of", "de", "--out", tmp_path / "out.tsv")
-    assert other.code == 2 and "--of de: expected two languages, one of them de" in other.err
+    assert other.code == 2 and "--of de: expected one of two different languages" in other.err
     (tmp_path / "short.tsv").write_text("Hello!\tSalut !\n")
     one = bgt("data", "alter", tmp_path / "short.tsv", "--langs", "en,fr", "--of", "en", "--out", tmp_path / "out.tsv")
     assert one.code == 4 and "no sentence in en has two different words" in one.err

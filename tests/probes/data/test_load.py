@@ -100,7 +100,7 @@ def test_conllu_has_the_written_text_and_the_tree(tmp_path: Path) -> None:
     [
         ("5\t.\t.", "5\t.", ":8: 9 columns"),
         ("4\tbois", "x\tbois", ":2: sentence with a bad number"),
-        ("_\t4\tdet", "_\t_\tdet", ":2: sentence whose word 3, le, lacks a head"),
+        ("_\t4\tdet", "_\t_\tdet", ":2: sentence whose word 3, le, has no head"),
         ("5\t.\t.", "6\t.\t.", ":2: sentence whose words are not numbered"),
         ("_\t1\tpunct", "_\t0\tpunct", ":2: sentence with 2 roots"),
         ("_\t1\tpunct", "_\t9\tpunct", "a head that is not a word"),

@@ -1,7 +1,7 @@
 """Make the training data of the shipped models, and run the last step of their training.
 
     python -m analysis.models mixture DATA OUT fr               # write training and held-out files
-    python -m analysis.models erase CHECKPOINT OUT en-fr=FILE   # the last step: estimate language means again
+    python -m analysis.models erase CHECKPOINT OUT en-fr=FILE   # the last step: recompute each language's mean vector
 
 `mixture` writes files named OUT/KIND/COLUMNS.tsv, for `bgt train --data KIND/COLUMNS=FILE`: translations of each kind
 of text, rows with a sentence that a rule altered (commit d1f45c03), pairs that differ in style, and monolingual text.
@@ -121,8 +121,8 @@ def differing(pairs: Iterable[Pair], column: int, lang: str) -> Iterator[Pair]:
 
 
 def write_style(out: Path, pairs: list[Pair], lang: str) -> None:
-    """Write pairs of sentences that differ in style. A rule changes the style of a sentence; the new sentence forms
-    pairs with the original and with its translation. Paraphrases that differ in style are also written."""
+    """Write pairs of sentences that differ in style. A rule changes the style of a sentence; the new sentence forms a
+    pair with the original, and with the original's translation. Paraphrases that differ in style are also written."""
     crossed = list[Pair]()
     for column, own in enumerate(("en", lang)):
         texts, wordings = [pair[column] for pair in pairs], list(differing(pairs, column, own))
@@ -176,9 +176,9 @@ def write_mixture(data: Path, out: Path, langs: list[str]) -> None:
 
 @app.command("erase")
 def erase_language(source: Path, out: Path, files: list[str]) -> None:
-    """Write a checkpoint with new means of each language's vectors, and new directions between these means to erase.
+    """Recompute the mean vector of each language, and write a checkpoint that erases the differences of these means.
 
-    After this, the language is hard to predict from the latents of text that is similar to the files. Each file,
+    Then the language is hard to predict from the semantic latents of text that is similar to the files. Each file,
     given as en-fr=FILE, is a TSV of English and one other language in random order. The mean of English is the average
     over all files. The mean of another language is the mean of English, plus the difference between the two languages
     within the file.

@@ -230,7 +230,7 @@ def about(cells: Sequence[Cell]) -> str:
         whole = all(
             cell.trail.get("card", {}).get("tokenisation") == VERBATIM and not cell.result.left_out for cell in cells
         )  # whether every labelled file is used as it is: all items, in order, with unchanged text and copies
-        items = "items as in the file" if whole else "other items than SentEval's, which are a whole labelled file"
+        items = "items as in the file" if whole else "other items than SentEval's: it uses whole labelled files"
         return f"test accuracy in percent by SentEval's protocol, one seed, with Wilson intervals; {items}"
     cleaned = any(cell.trail.get("card", {}).get("built") == BUILT[LABELLED] for cell in cells)
     return (

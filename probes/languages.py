@@ -1,13 +1,13 @@
-"""Does the separation of the latents change with a language's distance to English? (paper, sec. 5.2 and Table 3)
+"""Test whether the separation of the latents changes with a language's distance to English.
 
 A gap is the semantic latent's score minus the language latent's score, in points of a probe's accuracy or of the STS
 average. Gaps are stored in a data frame with a row for each model and task, and these columns: `other`, the language of
 the model besides English, or the language in which a multilingual model was probed; `task`, a probing task or "sts";
 `points`, the gap; and `error`, the standard error of the gap, 0 if unknown.
 
-The paper claims three trends of the gaps with distance, but tests no trend and measures no distance: it calls French
-and Spanish closely related to English, Arabic and Turkish more distantly related, and Japanese very distant ("paper" in
-`DISTANCES`). Here, a trend is the rank correlation of the gaps with the distances.
+The BGT paper (sec. 5.2, Table 3) claims trends of the gaps with distance, but tests none and measures no distance: it
+calls French and Spanish closely related to English, Arabic and Turkish more distantly related, and Japanese very
+distant ("paper" in `DISTANCES`). Here, a trend is the rank correlation of the gaps with the distances.
 """
 
 import math
@@ -31,7 +31,7 @@ ORDERS = math.factorial(8)  # maximum number of permutations in a test; for more
 RESAMPLES = 4_000  # number of bootstrap resamples of the languages for an interval
 FEWEST = 3  # minimum number of languages for a trend
 
-# The paper's claims that tasks' mean gap falls with a distance to English: (tasks, measure of distance; "" for all).
+# Claim of the paper -> tasks whose mean gap should fall with distance, and the name of the distance ("" for each).
 CLAIMS = {
     "word content, subject and object number: the gap shrinks": (["word-content", "subj-num", "obj-num"], ""),
     "word content goes with the overlap of alphabets": (["word-content"], "letters"),
@@ -168,7 +168,7 @@ def judged_table(gaps: pd.DataFrame, distances: Mapping[str, Mapping[str, float]
 
 
 def separation(cells: Sequence[Cell]) -> tuple[Table, str]:
-    """Compare with the paper's claims which latent predicts a property better.
+    """For each property, compare with the paper which latent predicts it better.
 
     For each task, the paper claims that one latent is better, so only the signs of the differences are compared.
     Returns a table with a row for each result of both latents, and a sentence with the number of signs that agree.

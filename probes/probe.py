@@ -42,7 +42,7 @@ NO_HIDDEN_LAYER = "word-content"  # SentEval never uses a hidden layer for this 
 
 
 def silent(line: object) -> None:
-    """Ignore a line of progress; the `Report` function of calls that print nothing."""
+    """Ignore the line. This is the default `Report` function, so that nothing is printed."""
 
 
 def run(

@@ -21,7 +21,7 @@ from bgt_core.errors import UsageError
 SPLITS = ("train", "dev", "test")
 MIN_ITEMS = 140  # minimum number of items of a task; with fewer items, intervals are wider than 16 points
 RARE = 20  # minimum number of items per label; rarer labels can't be learnt, and are left out
-SIZES = {"train": 100_000, "dev": 10_000, "test": 10_000}  # number of items of each split (paper, sec. 5.2; SentEval).
+SIZES = {"train": 100_000, "dev": 10_000, "test": 10_000}  # number of items of each split (BGT paper; SentEval).
 # A word is a run of letters and digits: l'eau has two words, and punctuation has none. In Chinese and Japanese, which
 # are written without spaces, each character is a word.
 _WORD = re.compile(rf"[{CJK}]|[^\W{CJK}](?:[^\W{CJK}]|[{WITHIN}])*")
@@ -85,7 +85,7 @@ class ProbeTask:
     builds: Mapping[str, Build]  # kind of source -> labelling function; the first kind that the folder contains is used
     langs: tuple[str, ...] = ()  # languages for which the task is defined; empty: any language
     file: str = ""  # name of SentEval's labelled file, without ".txt"
-    classes: int = 0  # number of labels in the published data, for tasks whose smaller data may have fewer; else 0
+    classes: int = 0  # number of labels in the published data, if smaller data may have fewer labels; otherwise 0
     reordered: bool = False  # whether the versions of a sentence differ only in word order
     group: str = ""  # surface, syntax or semantic, as in SentEval, or style; users can choose tasks by group
 

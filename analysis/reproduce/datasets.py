@@ -160,8 +160,8 @@ def tables_in(folder: Path, pattern: str, kind: str, expected: str) -> list[Path
 
 
 def read_sts(folder: Path, *others: str) -> list[StsSet]:
-    """Read all STS years in the folder, and those of the other STS sets `others` that it has. Raises NotFound if it has
-    no STS year."""
+    """Read the data sets of all STS years in the folder, and the sets named in `others` that the folder contains.
+    Raises NotFound if the folder contains no STS year."""
     years = sorted({file.set for file in sts_files(folder) if file.set.isdigit()})
     if not years:
         raise NotFound(f"{folder}: no STS year; add at least one, as sts/2012/NAME.tsv or as SemEval's own files.")

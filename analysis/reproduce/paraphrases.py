@@ -218,10 +218,10 @@ SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  
 
 
 def text_statistics(datasets: Mapping[str, Dataset], out: Path, device: str) -> list[dict[str, Any]]:
-    """Compute statistics on the random pairs of each table of back-translations: one row per table and statistic.
+    """Compute statistics on the pairs selected at random from each table of back-translations: a row per statistic.
 
     Results are cached in `out`. If the classifier of the table is trained, they include correlations with P(reference).
-    Tables whose random pairs have not been selected are skipped.
+    Tables from which no pairs have been selected without a filter are skipped.
     """
     rows = []
     for data in datasets.values():

@@ -165,8 +165,8 @@ class Stack:
 
     def train(self, vectors: Tensor, labels: np.ndarray, order: np.ndarray, batch_size: int) -> None:
         """Train all networks for one pass over vectors (N, D) and class indices (N,), in the order of rows `order`."""
-        whole = len(order) - len(order) % batch_size
-        for batches in (order[:whole].reshape(-1, batch_size), order[whole:].reshape(1, -1)):  # full ones, then a rest
+        whole = len(order) - len(order) % batch_size  # rows in full minibatches; the last minibatch may be smaller
+        for batches in (order[:whole].reshape(-1, batch_size), order[whole:].reshape(1, -1)):
             if batches.size:
                 batch = torch.zeros(batches.shape[1], self.values[0].shape[2])
                 items = batch[:, : vectors.shape[1]]
@@ -177,8 +177,8 @@ class Stack:
                     self._update(batch, right)
 
     def _targets(self, labels: np.ndarray) -> np.ndarray:
-        """Return where the logits of the true classes are in the logits (S, C, B) of each minibatch, flattened:
-        indices (M, S * B) for M minibatches. `labels` (M, B) are the true classes of their items."""
+        """Return the indices of the true classes' logits in the flattened logits (S, C, B) of each of M minibatches, as
+        (M, S * B). `labels` (M, B) are the true classes."""
         batches, items = labels.shape
         networks = np.arange(len(self.penalties))[:, None]
         return ((networks * self.sizes[-1] + labels[:, None]) * items + np.arange(items)).reshape(batches, -1)

@@ -46,7 +46,7 @@ _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 EXAMPLES, GRAMMAR = "example sentences", "built-in grammar"
 GRAMMAR_LANGS = ("en", "fr")
 DRAWN = 6_000  # number of sentences that the built-in grammar generates
-MIN_SENTENCES = 500  # minimum number of labelled built-in sentences; five probes test 250 of them, to within 6 points
+MIN_SENTENCES = 500  # minimum number of labelled built-in sentences: 250 are tested, with intervals of ± 6 points
 BUILT = {
     LABELLED: "labels of the file",
     "conllu": "labels from parses (CoNLL-U)",

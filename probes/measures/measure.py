@@ -1,4 +1,4 @@
-"""Prepare the items of a study, train and test probes on them, and measure accuracy, V-information and selectivity.
+"""Split labelled sentences, train and test probes on them, and measure accuracy, V-information and selectivity.
 
 V-information (Xu et al., 2020): I_V(R -> Y) = H_V(Y) - H_V(Y | R). This is the number of bits that the vectors R save
 when the test labels Y are coded with the probabilities of the best probe of a family V. Without vectors, the best probe

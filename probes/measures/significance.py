@@ -2,10 +2,10 @@
 
 The standard error of a mean has two parts. The first part is due to the choice of test items. It is estimated by a
 bootstrap over whole groups of items, because versions of one sentence are not independent. All predictors are scored on
-the same resamples, so that differences are paired. The second part is due to the seeds: it is the variance of their
-scores, with Student's t, because there are few seeds. This variance already contains the noise of the items that the
-seeds do not share (with folds, of all items), so only the noise of shared items is added. By chance, a few seeds may
-have similar scores. So their variance counts as at least the noise of the items that they do not share.
+the same resamples, so that differences are paired. The second part is the variance of the scores of different seeds,
+with Student's t, because there are few seeds. If each seed is tested on other items (such as folds), this variance
+already contains the noise of these items. So the bootstrap adds only the noise of the items that all seeds share. By
+chance, a few seeds may have similar scores. So their variance counts as at least the noise of the items not shared.
 
 The degrees of freedom are the number of seeds minus 1, divided by the seeds' share of the variance. For this share, the
 variance of the seeds counts as at least half the noise of their items. In simulations, the interval covers the true
@@ -38,8 +38,8 @@ class Runs:
     draws: np.ndarray  # (B, E, S)
 
     def __sub__(self, other: Runs) -> Runs:
-        """Return the paired difference of two systems. If one of them has a single encoder, this is compared with each
-        encoder of the other. Equal numbers of encoders are paired in order. Otherwise, the mean of `other` is used."""
+        """Return the paired difference of two systems. A single encoder is compared with each encoder of the other
+        system. Equal numbers of encoders are paired in order. Otherwise, the encoders of `other` are averaged."""
         if 1 != len(self.points) != len(other.points) != 1:
             other = Runs(other.points.mean(0, keepdims=True), other.draws.mean(1, keepdims=True))
         return Runs(self.points - other.points, self.draws - other.draws)

@@ -10,7 +10,7 @@ PAPER = ("subj-num", "obj-num", "depth", "top-const", "word-content", "length", 
 
 
 def _found() -> dict[str, ProbeTask]:
-    """Collect the tasks by name: first the paper's tasks, in the order of its table 3, then the others."""
+    """Collect the tasks by name: first those of the BGT paper, in the order of its table 3, then the others."""
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     tasks = {value.name: value for module in modules for value in vars(module).values() if isinstance(value, ProbeTask)}
     return {name: tasks[name] for name in (*PAPER, *sorted(tasks.keys() - set(PAPER)))}

@@ -1,8 +1,8 @@
-"""Bigram shift: have two neighbouring words changed places? (SentEval, bigram_shift)
+"""The probing task `bigram-shift`: have two neighbouring words changed places? (SentEval, bigram_shift)
 
-From text: in half of the sentences, a random pair of neighbouring words is exchanged. The two words differ, only a
-space is between them, and neither is the first word of the sentence. Sentences without such a pair are skipped. As in
-SentEval, sentences with double quotes are skipped, too. No sentence is used in both orders.
+In half of the sentences, a random pair of neighbouring words is exchanged. The two words differ, only a space is
+between them, and neither is the first word of the sentence. Sentences without such a pair are skipped. As in SentEval,
+sentences with double quotes are skipped, too. No sentence is used in both orders.
 """
 
 import re

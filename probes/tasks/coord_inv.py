@@ -1,10 +1,10 @@
-"""Coordination inversion: have two coordinated clauses changed places? (SentEval, coordination_inversion)
+"""The probing task `coord-inv`: have two coordinated clauses changed places? (SentEval, coordination_inversion)
 
-From CoNLL-U: sentences with one conjunction (CCONJ), which joins two clauses: one has the root as its head, the other
-the root's only conjunct. Each clause has its own subject; the first clause is wholly before the conjunction, the second
-wholly after it. In an inverted sentence, the clauses are exchanged; conjunction, comma and final mark stay, and
-capitals are adapted (except in names, German nouns and English I). As in SentEval, no sentence is used in both orders,
-and in both classes the first clause is the longer one in half of the sentences.
+The task uses the sentences of CoNLL-U files with one conjunction (CCONJ), which joins two clauses: one has the root as
+its head, the other the root's only conjunct. Each clause has its own subject; the first clause is wholly before the
+conjunction, the second wholly after it. In an inverted sentence, the clauses are exchanged; conjunction, comma and
+final mark stay, and capitals are adapted (except in names, German nouns and English I). As in SentEval, no sentence is
+used in both orders, and in both classes the first clause is the longer one in half of the sentences.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Depth: how deep is the syntax tree? (paper, table 3; SentEval, tree_depth)
+"""The probing task `depth`: how deep is the syntax tree? (BGT paper, table 3; SentEval, tree_depth)
 
-From bracketed trees: the number of constituents above the deepest word (see `bgt_core.data.trees`). From CoNLL-U: the
-number of words on the longest path down from the root; the root counts, punctuation does not. Each label has at most an
-eighth of the paper's number of items, as in SentEval's data set, which balances eight depths. Unlike in SentEval, depth
-is correlated with length, so compare the score with the length baseline.
+In bracketed trees, depth is the number of constituents above the deepest word (see `bgt_core.data.trees`). In CoNLL-U,
+it is the number of words on the longest path down from the root, without punctuation. A label has at most an eighth of
+the paper's number of items, as in SentEval's data set, which balances eight depths. Unlike in SentEval, depth is
+correlated with length, so compare the score with the length baseline.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Gender: is the article of the right gender? (paper, sec. 5.2)
+"""The probing task `gender`: is the article of the right gender? (BGT paper, sec. 5.2)
 
 Every sentence is used twice: as written, and with one article changed to the other gender (`bgt_core.data.properties`).
 So the labels are balanced, and the two versions differ only in one article. No probe can reach 100 %, because some

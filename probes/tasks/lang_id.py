@@ -1,9 +1,9 @@
-"""Language identity: which language is the sentence in?
+"""The probing task `lang-id`: which language is the sentence in?
 
-From text in two or more languages, which users name together, as in en-fr. The label of a sentence is its language, in
-which it is also embedded. All languages have the same number of items. Translations are in one group, and so in one
-split. Parallel text is preferable, because all languages have the same topics. A sentence that occurs in two languages
-("Internet.") is skipped.
+The task needs text in two or more languages, which users name together, as in `--lang en-fr`. The label of a sentence
+is its language, in which it is also embedded. All languages have the same number of items. Translations are in one
+group, and so in one split. Parallel text is preferable, because all languages have the same topics. A sentence that
+occurs in two languages ("Internet.") is skipped.
 """
 
 from __future__ import annotations

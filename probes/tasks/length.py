@@ -1,4 +1,4 @@
-"""Length: in which bin is the number of words? (paper, sec. 5.2)
+"""The probing task `length`: in which bin is the number of words? (BGT paper, sec. 5.2)
 
 Words are counted as in `probes.task`: in Japanese and Chinese, each character is a word. SentEval's data set has the
 bins 5-8, 9-12, 13-16, 17-20, 21-25 and 26-28; for other text, the bins depend on the lengths that occur.

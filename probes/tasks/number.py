@@ -1,10 +1,10 @@
-"""Subject and object number: is the main clause's subject, or object, singular or plural? (paper, table 3; SentEval)
+"""The probing tasks `subj-num` and `obj-num`: is the main clause's subject, or object, singular or plural?
 
-From CoNLL-U: the feature Number, Sing or Plur, of the only subject or object of the root. Only common nouns are used
-(NOUN, as in SentEval); pronouns, names, dual and collective numbers, and coordinated nouns are skipped. Both labels
-have the same number of items. Sentences with the same noun form are one group: as in SentEval, no noun form is in two
-splits, so that a probe can't memorise whether a noun is singular or plural. SentEval's limits on a noun's frequency are
-not used, because treebanks are too small.
+The label is the feature Number (CoNLL-U), Sing or Plur, of the only subject or object of the root. Only common nouns
+are used (NOUN, as in SentEval); pronouns, names, dual and collective numbers, and coordinated nouns are skipped. Both
+labels have the same number of items. Sentences with the same noun form are one group: as in SentEval, no noun form is
+in two splits, so that a probe can't memorise whether a noun is singular or plural. SentEval's limits on a noun's
+frequency are not used, because treebanks are too small. The tasks are in table 3 of the BGT paper.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Punctuation: how many marks does a sentence have, and which comes first? (paper, sec. 5.2 and footnotes 13, 14)
+"""The probing tasks `punct-num` and `punct-first`: how many marks has a sentence, and which is first? (BGT paper, 5.2)
 
 The paper counts ASCII's 32 marks, which include $ + < = > ^ ` | ~. Here, Unicode's punctuation also counts, such as «,
 ¿, 。 and ؟; for English in ASCII this makes no difference. Each character counts: "..." is three marks, "…" is one
@@ -12,7 +12,7 @@ from random import Random
 from probes.task import Items, ProbeTask, is_punctuation
 
 MOST = 10  # largest number of punctuation marks with its own label; the labels are 1 to 10, and 11+
-AT_MOST = 20_000  # maximum number of sentences per label, in all splits together (paper)
+AT_MOST = 20_000  # maximum number of sentences per label, in all splits together (BGT paper)
 
 
 def count_marks(sentences: Sequence[str], lang: str, rng: Random) -> Items:

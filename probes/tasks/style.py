@@ -1,7 +1,7 @@
-"""Style: properties of a sentence that its translation need not have; all values have the same number of sentences.
+"""The probing tasks of the group `style`: properties of a sentence that its translation need not have.
 
-The rules are in `bgt_core.data.properties`; a sentence with no value, or with two values, is skipped. The shares of
-correct labels below were measured on 100 sentences per rule, labelled by hand.
+The rules that label sentences are in `bgt_core.data.properties`; a sentence with no value, or with two, is skipped. All
+values have the same number of sentences. Correct labels were counted on 100 sentences per rule, labelled by hand.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""Tense: is the main verb in the past or in the present? (SentEval, past_present)
+"""The probing task `tense`: is the main verb in the past or in the present? (SentEval, past_present)
 
-From CoNLL-U: the feature Tense of the root, if the root is a finite verb without an auxiliary, or of the root's finite
+The label is the feature Tense (CoNLL-U) of the root, if this is a finite verb without an auxiliary, or of its finite
 copula. The imperfect and the pluperfect count as past. Sentences with auxiliaries are skipped, because the auxiliary of
 a compound past is in the present (il a mangé). Words with Tense but without VerbForm count as finite, because Turkish
 treebanks have such words. Both labels have the same number of items. Sentences with the same verb form are one group,

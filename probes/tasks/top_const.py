@@ -1,6 +1,6 @@
-"""Top constituents: which constituents make up the sentence? (paper, table 3; SentEval, top_constituents)
+"""The probing task `top-const`: which constituents make up the sentence? (BGT paper, table 3; SentEval)
 
-From bracketed trees: the labels of the top constituent's children, in order, such as NP_VP_ and a full stop. All
+The label is the sequence of the labels of the top constituent's children, such as NP_VP_ and a full stop. All
 sequences except the 19 most frequent have the label OTHER. As in SentEval, a sequence must end in a full stop, and must
 not contain other punctuation or quotes. Each label has at most a twentieth of the paper's number of items.
 """

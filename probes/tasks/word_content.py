@@ -1,9 +1,8 @@
-"""Word content: which of 1,000 words is in the sentence? (paper, table 3; SentEval, word_content)
+"""The probing task `word-content`: which of 1,000 words is in the sentence? (BGT paper, table 3; SentEval)
 
-From text, in the way SentEval's data set was made: words are lower-cased and ranked by frequency, and the labels are
-the first k words after rank 2k that have 4 letters or more. A sentence is used if it contains exactly one of these
-words, and only once. k is 1,000 or, if there is less text, the largest of 500, 250, ... for which all labels are
-frequent enough to be learnt.
+As in SentEval's data set, words are lower-cased and ranked by frequency, and the labels are the first k words after
+rank 2k that have 4 letters or more. A sentence is used if it contains exactly one of these words, and only once. k is
+1,000 or, if there is less text, the largest of 500, 250, ... for which all labels are frequent enough to be learnt.
 """
 
 from collections import Counter

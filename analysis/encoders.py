@@ -284,8 +284,8 @@ def published(data: Path, lang: str) -> tuple[list[str], list[str]]:
 
 
 def narrow(encoder: SentenceEncoder, samples: Mapping[str, Sequence[str]]) -> SentenceEncoder:
-    """Reduce vectors that are too wide for a split by a truncated SVD, fitted to the samples. Return the encoder of the
-    reduced vectors, or an encoder with narrower vectors unchanged."""
+    """Reduce vectors that are too wide for a split by a truncated SVD, fitted to the samples. Return an encoder of the
+    reduced vectors. If the vectors are narrow enough, return the encoder unchanged."""
     if encoder.embed([], lang=ENGLISH).shape[1] <= MOST_UNITS:
         return encoder
     few = 8_000 // len(samples)
@@ -313,8 +313,8 @@ def tables(rows: pd.DataFrame) -> str:
         return "" if of.empty else f"{of['value'].mean():.1f}" + (f" ± {half:.1f}" if half == half else "")
 
     def table(label: str, seconds: Sequence[str], columns: dict[str, tuple[str | None, str | None, str]]) -> str:
-        """Format a table with a row for each encoder and each part or language in `seconds`. `columns` maps column
-        titles to (language, part, measure) as in `cell`, where None stands for the part or language of the row."""
+        """Format a table with a row for each encoder and each entry of the second column, `seconds`: parts or languages.
+        `columns` maps titles to (language, part, measure) as in `cell`; None stands for the row's part or language."""
         body = []
         for name in names:
             for second in seconds:

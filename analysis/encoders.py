@@ -313,7 +313,7 @@ def tables(rows: pd.DataFrame) -> str:
         return "" if of.empty else f"{of['value'].mean():.1f}" + (f" ± {half:.1f}" if half == half else "")
 
     def table(label: str, seconds: Sequence[str], columns: dict[str, tuple[str | None, str | None, str]]) -> str:
-        """Format a table with a row for each encoder and each entry of the second column, `seconds`: parts or languages.
+        """Format a table with a row for each encoder and each part or language in `seconds`, the second column.
         `columns` maps titles to (language, part, measure) as in `cell`; None stands for the row's part or language."""
         body = []
         for name in names:

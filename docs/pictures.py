@@ -37,7 +37,7 @@ def split(page: Page) -> None:
     page.get_by_test_id("stBaseButton-secondaryFormSubmit").first.click()
     page.get_by_text("baseline:random is open").wait_for(timeout=120_000)
     settle(page)
-    page.get_by_text("Split its vectors all the same").click()  # the page asks, as the model has two latents
+    page.get_by_text("Split its vectors all the same").click()  # a question, because the encoder has two latents
     page.get_by_role("button", name="Split", exact=True).click()
     page.get_by_role("heading", name="Before:").wait_for(timeout=300_000)
 

@@ -210,9 +210,9 @@ class SelectedPairs(Dataset):
         return ScoreRange.parse(limits)
 
 
-# The paper's Table 9: statistic of the references minus statistic of the translations, on all data
+# Table 9 of Wieting et al. (2017): statistic of the references minus statistic of the translations, on all data
 PUBLISHED = {"unigram entropy": 0.46, "trigram entropy": 0.74, "unigram repetition": -2.80, "trigram repetition": -2.26}
-# The paper's Table 10: Spearman's rho x 100 between the statistic and P(reference)
+# Table 10 of that paper: Spearman's rho x 100 between the statistic and P(reference)
 PUBLISHED_RHO = {"unigram repetition": -35.1, "trigram repetition": -18.4, "average IDF": 27.8, "words": -34.0}
 SIGNS = {"unigram repetition": -1, "trigram repetition": -1, "average IDF": 1}  # sign of the difference in the paper
 

@@ -101,7 +101,7 @@ class ProbeResult:
     task: str
     lang: str
     seeds: int  # number of probe seeds
-    seed: int  # the first probe seed
+    seed: int  # seed of the random labels, splits and resamples
     rows: list[ProbeScore]
     difference: Difference | None  # accuracy of the first latent minus accuracy of the second latent
     left_out: int  # number of items left out because of a rare label or `max_items`

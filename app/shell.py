@@ -115,11 +115,9 @@ def main() -> None:
     try:
         loaded = state.model()
     except BgtError as error:
+        above.empty()
         refused("This model cannot be opened", "The app works, but the model given by `--model` does not open.", error)
-        st.caption(
-            "Choose another model in the sidebar, repair this one and reload the page, or start the app with another "
-            "`--model`:"
-        )
+        st.caption("Choose a model in the sidebar, repair this one and reload the page, or start the app with another:")
         st.markdown(f"```sh\n{MODELS}\n```")
         return
     from app.card.page import paper

@@ -311,3 +311,9 @@ def test_the_default_model_is_open_before_the_first_page(start: Start, monkeypat
     serve.prepare()
     monkeypatch.setattr(bgt_core, "open_encoder", lambda spec: pytest.fail("the model was opened again"))
     assert state.model().title == next(iter(inventory.read().models)) and gc.isenabled()
+
+
+def test_a_model_that_does_not_open_is_explained_in_place_of_the_page(start: Start, opened: Open) -> None:
+    start("--model", "/nowhere")
+    app = opened("main")
+    assert [title.value for title in app.title] == ["This model cannot be opened"] and "no such" in app.code[0].value

@@ -60,7 +60,7 @@ def maps(
         colour: The column for the colours: "mark", "words", "lang", "address", "cluster", or one of your own.
 
     Raises:
-        UsageError: The method is not one of these, or numbers of rows differ.
+        UsageError: The method is not one of these, or the languages and columns have different numbers of rows.
     """
     if method not in NEIGHBOURS:
         raise UsageError(f"{method}: expected {', '.join(NEIGHBOURS)}.", parameter="method")
@@ -111,11 +111,12 @@ def pairs(encoder: SentenceEncoder, left: Sequence[str], right: Sequence[str], l
         langs: The two languages, for example ("en", "en").
 
     Raises:
-        UsageError: The encoder has one latent, or numbers of rows differ.
+        UsageError: The encoder has only one latent, or `left` and `right` have different lengths.
     """
     loaded = model_of(encoder)
     if not loaded.second_latent or len(left) != len(right):
-        raise UsageError(f"{len(left)} and {len(right)} sentences, latents {loaded.latents}: need as many, and two.")
+        given = f"{len(left)} and {len(right)} sentences, latents {', '.join(loaded.latents)}"
+        raise UsageError(f"{given}: expected equal numbers of sentences, and two latents.")
     table = pd.DataFrame({"0": list(left), "1": list(right)})
     text = ParallelText(tuple(dict.fromkeys(langs)), None, columns=langs, table=table, digest=content([*left, *right]))
     source = of_pairs.PairSource(*langs, given=True)
@@ -125,6 +126,6 @@ def pairs(encoder: SentenceEncoder, left: Sequence[str], right: Sequence[str], l
 
 
 def model_of(encoder: SentenceEncoder) -> Loaded:
-    """Wrap an encoder as a model for the app's functions, without Streamlit's warnings that no page exists."""
+    """Wrap an encoder as a model for the app's functions. Turn off Streamlit's warnings that no app is running."""
     set_log_level("ERROR")
     return Loaded("encoder", encoder, encoder.langs or ("en",), {}, [], "")

@@ -46,7 +46,7 @@ class Page:
     about: str = ""  # text under the title, with {second} for the second latent; "" if the page draws its own heading
     lacks: Callable[[state.Loaded], str] = lambda loaded: ""  # returns why a model does not fit the page, or ""
     shown: Callable[[inventory.StartOptions], bool] = lambda options: True
-    link: bool = True  # whether the frame shows the link to this view; pages with fragments show it themselves
+    link: bool = True  # whether the frame shows the link to this view; other pages show it inside a fragment
 
 
 PAGES = {
@@ -66,8 +66,8 @@ PAGES = {
         Page("probes", "probes", "What each latent holds", "science",
              "Which properties of a sentence can a small classifier read from each latent?"),
         Page("split", "split", "Your encoder", "vertical_split",
-             "Translations share their meaning. From pairs of them, split the vectors of any encoder into what they "
-             "share and what each language adds."),
+             "From pairs of translations, split the vectors of any encoder into a part that translations share and a "
+             "part that each language adds."),
         Page("card", "model", "Model", "badge",
              "Where does this model come from, how good is it, and how was it made?"),
     )
@@ -108,7 +108,7 @@ def main() -> None:
         st.selectbox("Model", state.titles(), key="ckpt", on_change=go_on, **address.BOUND)
     if lost:
         st.title("This link can't be opened here")
-        st.error(f"It needs what this app does not have: {verbatim(', '.join(lost))}.", icon=":material/link_off:")
+        st.error(f"This app lacks: {verbatim(', '.join(lost))}.", icon=":material/link_off:")
         st.markdown(LOST)
         st.button("Open the page without it", on_click=go_on)
         return

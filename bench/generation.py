@@ -5,7 +5,7 @@ the same length on both sides, because EOS is forbidden before this length and f
 The peer is MarianMT, which encodes each source once and attends to it. Its batches have 64 sentences, the fastest size
 between 16 and 256. Our model is the recipe `bgt`, which encodes each source twice, for two latents, or `bgt-bound`,
 whose decoder attends to memory slots. If lengths differ, our search drops finished sentences, while the peer computes
-them to the end of the batch. Only the first of `SIZES` has a high target. The others explain its speed.
+them to the end of the batch. Only the first of `SIZES` has a high target. The other sizes help to explain its speed.
 """
 
 import argparse

@@ -28,8 +28,8 @@ SMOOTHING, DROPOUT, ANNEAL, CLIP = 0.1, 0.3, 0.5, 25.0
 class StraightBGT(nn.Module):
     """Compute the loss of a `bgt` model in nats, summed over a batch. It uses the parameters of the model itself.
 
-    Only the matrices that fuse a latent z are copied: the model has one for x and one for z, but this form multiplies
-    one matrix with [x ; z]. `auxiliary` are additional objectives on the semantic posteriors.
+    Only the matrices that fuse features x with a latent z are copied: the model has one for x and one for z, but this
+    form multiplies one matrix with [x ; z]. `auxiliary` are additional objectives on the semantic posteriors.
     """
 
     def __init__(self, model: BGT, dropout: float, auxiliary: Sequence[Sum] = ()):
@@ -138,7 +138,7 @@ def linear(layer: nn.Linear, x: Tensor) -> Tensor:
 
 
 def optimizer(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-    """Return Adam; on a CPU, it updates one parameter at a time, on a GPU, torch chooses how."""
+    """Return AdamW. On a CPU, it updates one parameter at a time; on a GPU, torch decides."""
     foreach = False if parameters[0].device.type == "cpu" else None
     return torch.optim.AdamW(parameters, lr=5e-4, betas=(0.9, 0.98), weight_decay=1e-4, foreach=foreach)
 

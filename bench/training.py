@@ -3,13 +3,13 @@
     python -m bench training --released CLONE    # also measure the released code (see `released`)
     python -m bench training --device cuda       # measure on a GPU (without a package index, use `bare.sh`)
 
-The unit is real tokens per second, without padding. Both sides have the same model (recipe `bgt-mean`), parameters,
-dropout of 0.3, loss, and pairs of one update (25,000 tokens, counting only the longer sentence of each pair). The peers
-sort the pairs by length, as the released code does. Each side uses the micro-batch size that was fastest for it in a
-trial. In each round, every form computes one micro-batch, at the same place in the update. The time includes a share of
-the end of the update (clipping, the optimiser). Our products in bf16 are compiled once for each shape. This takes
-little of the time of a real run, so our form computes all shapes before the measurement. On a CPU, the peers compute in
-fp32. On a GPU, they compute in our precision, and both sides are measured with and without compilation.
+The unit is tokens per second, without padding. Both sides have the same model (recipe `bgt-mean`), parameters, dropout
+of 0.3, loss, and pairs of one update (25,000 tokens, counting only the longer sentence of each pair). The peers sort
+the pairs by length, as the released code does. Each side uses the micro-batch size that was fastest for it in a trial.
+In each round, each side computes one micro-batch, at the same place in the update. The time includes a share of the end
+of the update (clipping, the optimiser). Our side computes all shapes before the measurement, because its products in
+bf16 are compiled once per shape, which takes little time in a real run. On a CPU, the peers compute in fp32. On a GPU,
+they compute in our precision, and both sides are measured with and without compilation.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from bgt_core.training.loop import compile_layers, make_optimizer
 TARGETS = {"bf16": ">= 75 % of the floor", "fp32": ">= 85 % of the floor"}
 ON_GPU = ">= 40 % of the floor"
 FEW = 24  # number of pairs in the batch that compares losses and gradients
-A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # run once per sentence
+A_SENTENCE = {"mean", "log_variance", "fuse_latent", "latent", "project", "correction"}  # layers that run per sentence
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def batch_of(rows: Sequence[Pair], turn: int) -> Batch:
 
 def released_batches(pairs: Sequence[Pair], tokens: int) -> list[list[Pair]]:
     """Divide pairs into batches as the released code does. Pairs are sorted by the length of one sentence, then of the
-    other. A batch has a multiple of 8 pairs. Pairs x tokens of the longest sentence is at most `tokens`."""
+    other. A batch has a multiple of 8 pairs. This number times the longest sentence's tokens is at most `tokens`."""
     batches: list[list[Pair]] = []
     rows: list[Pair] = []
     for pair in sorted(pairs, key=lambda pair: [len(ids) for ids in pair.values()]):

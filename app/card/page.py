@@ -28,7 +28,7 @@ ADDRESSES = {  # key in `papers.bib` -> URL of the paper
 PAPERS = {  # recipe -> key of its paper; all other recipes are from the BGT paper
     "vgvae": "chen2019multitask", **dict.fromkeys(("avg", "gran", "translator"), "wieting2017backtranslated"),
 }  # fmt: skip
-ENDS = ("low", "high")  # names of the values in a card that bound the confidence interval of its value "score"
+ENDS = ("low", "high")  # keys beside "score" in a card: both ends of the score's confidence interval
 ONE_DIGIT = re.compile(r"%|x 100|chrF|BLEU")  # units whose numbers are rounded to one decimal
 TITLES = {
     "data": "Training data", "protocol": "How it was measured", "fidelity": "Fidelity of generated text",
@@ -37,7 +37,7 @@ TITLES = {
 }  # fmt: skip
 PARTS = {"vectors": "the vectors", "shared": "the semantic latent", "private": "the language latent"}
 SPLIT_SCORES = {  # name of a measure of split encoders -> title in the table
-    "found": "Translation found, %", "pool": "of all languages, %", "language_told": "Language told, %",
+    "found": "Translation found, %", "pool": "of all languages, %", "language_told": "Language predicted, %",
 }  # fmt: skip
 WRITING, TRAINING, DATA = "Generated text", "Training", "Data"
 TABS = {  # the fields of the model card that each tab shows
@@ -49,8 +49,8 @@ FACT = 160  # width in pixels of the box that shows one number
 WIDE = 4  # maximum number of columns with scores; more are shown in further tables, to fit the page
 LONG = 12  # a table with more rows than this scrolls
 HELP_OF = {
-    "Updates": "The updates of its last training, which may have started from another model.",
-    "Checkpoint": "The start of the SHA-256 hash of model.safetensors: exported files are named after it.",
+    "Updates": "Number of updates in the last training, which may have started from another model.",
+    "Checkpoint": "The start of the SHA-256 hash of model.safetensors. The names of exported files contain it.",
 }
 COLLAPSED = 0.1  # nats; a latent with a smaller KL holds almost no information about its sentence
 

@@ -38,8 +38,8 @@ def on_all_pages() -> Iterator[None]:
 
 
 def write_on_arrival(texts: Mapping[str, str], usual: Mapping[str, str]) -> None:
-    """Write `texts`, the values of widgets that several pages share, into the URL of a page that was just opened, whose
-    URL has no parameters. `texts` and `usual`, the default values, have the widgets' keys. Defaults are left out."""
+    """Write the values of widgets that several pages share into the URL of a page that was just opened, because this
+    URL has no parameters yet. `texts` maps a widget's key to its value, `usual` to its default. Skip default values."""
     context = get_script_run_ctx()
     if context and st.session_state.get("arrived") and not context.fragment_ids_this_run:
         with context.session_state.query_params() as parameters:

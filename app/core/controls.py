@@ -50,7 +50,7 @@ def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: Sequence[str
         st.session_state[key] = list(usual)
     st.session_state[f"{key}_of"] = loaded.title, usual
     if lost := [model for model in st.query_params.get_all(key) if model and model not in models]:
-        st.warning(f"The link asks for results that are not here: of {verbatim(', '.join(lost))}.")
+        st.warning(f"The link asks for results of {verbatim(', '.join(lost))}, which this app does not have.")
     return st.multiselect("Model", models, key=key, placeholder="All", **BOUND) or models
 
 
@@ -72,7 +72,7 @@ def sentence(
     loaded: state.Loaded, title: str, keys: tuple[str, str], usual: str, hint: Callable[[str], str], example: str = ""
 ) -> tuple[str, str]:
     """Ask for a sentence and its language in two widgets with these `keys`. Both keep their values on all pages. While
-    the field is empty, return the sentence `hint(language)`. `usual` is the language selected at first."""
+    the field is empty, return the sentence `hint(language)`. The widgets start with `example` and `usual`."""
     key, lang_key = keys
     changed = st.session_state.get(f"usual {key}") != (title, usual) and not st.session_state.get(key)
     if (changed and lang_key not in st.query_params) or st.session_state.get(lang_key) not in loaded.langs:

@@ -18,7 +18,7 @@ from bgt_core.errors import BgtError
 HELP = Path(__file__).parents[1] / "help"
 MARKS = re.compile(r"[\\`*_\[\]{}<>&$~|!]|:(?=[A-Za-z])")  # characters with a special meaning in Markdown or Streamlit
 ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)|@", re.IGNORECASE)  # parts of addresses that Streamlit turns into links
-BLOCK = re.compile(r"(#{1,6}|[-+]|\d{1,9}[.)])(\s|$)|-{3,}$")  # what begins a heading or a list item, or is a line
+BLOCK = re.compile(r"(#{1,6}|[-+]|\d{1,9}[.)])(\s|$)|-{3,}$")  # a heading, a list item or a rule
 JOINER = "\N{WORD JOINER}"  # an invisible character of width 0, at which no line breaks
 
 

@@ -26,7 +26,7 @@ MAX_VECTORS = 20_000  # maximum number of points in a vector drawing; most progr
 
 # Every system has one of these fonts. Most have letters as wide as Arial's, so that text fits alike on all systems.
 FONTS = "Arial, Liberation Sans, Helvetica, DejaVu Sans, sans-serif"
-CAPTION = {"size": 11, "line": 15, "letters": 100}  # font size and line height in pixels; letters per line, widest font
+CAPTION = {"size": 11, "line": 15, "letters": 100}  # font size, line height (pixels); letters in a 180 mm line
 CAPTIONED, NAMED, COLOURED = "Caption", "Names of groups", "Colours"  # parts of an export that the user can omit
 GREYS = 40, 190  # brightness (0 to 255) of the darkest and lightest grey in a figure without colours
 FORMULA = ("=", "+", "-", "@", "\t")  # spreadsheets evaluate cells that start with one of these as formulas

@@ -47,7 +47,7 @@ class ParallelText:
     columns: tuple[str, ...] = ()  # languages of the file's columns, if they differ from `langs`
 
     # The table of an uploaded file; None for other texts. Its columns "0", "1", ... contain the sentences in the
-    # languages `columns`; "gold" and "own:NAME" may follow. Pairs in one language have two columns with it.
+    # languages `columns`, then "gold" (human scores) and "own:NAME" (for colours). Two columns may have one language.
     table: pd.DataFrame = field(default=None, compare=False, repr=False)
     digest: str = ""  # hash of the table
 
@@ -287,9 +287,9 @@ def columns_of(text: ParallelText, count: int) -> tuple[list[list[str]], list[st
 
 
 def sentences(text: ParallelText, count: int) -> pd.DataFrame:
-    """Return the sentences of the first `count` rows of a text, language by language. A text in only one
-    language loses its repeated sentences. From an uploaded file, which may be sorted, the rows are taken at equal
-    distances; its columns without sentences are named "own:NAME". All callers share the table: do not change it."""
+    """Return the sentences of the first `count` rows of a text, language by language. A text in only one language loses
+    its repeated sentences. From an uploaded file, which may be sorted, rows are taken at equal distances. Its columns
+    without sentences are named "own:NAME". All callers share the table: do not change it."""
     if text.table is not None:
         return _uploaded(text.digest, text.langs, count, text)
     return _sentences(text, count, text.file.stat().st_mtime_ns if text.file and text.file.exists() else 0)

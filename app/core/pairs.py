@@ -90,7 +90,7 @@ def correlations(similarities: Mapping[str, np.ndarray], gold: np.ndarray) -> Re
     """Return each system's Pearson correlation x 100 with human scores. Raises DataError for fewer than 3 pairs, or if
     all human scores are the same."""
     if len(gold) < 3 or np.ptp(gold) == 0:
-        raise DataError(f"{len(gold)} pairs with {len(set(gold))} different scores; give 3 pairs and 2 scores or more.")
+        raise DataError(f"{len(gold)} pairs with {len(set(gold))} different scores; give at least 3 pairs, 2 scores.")
     return compared(similarities, lambda weights, systems: 100 * pearson(weights, systems, gold), "Pearson x 100")
 
 
@@ -147,7 +147,7 @@ def show_words(systems: Mapping[str, tuple[Loaded, str]], pair: Pair) -> None:
         part.insert(0, "Word", [words[at].word for at in places])
         column.text(shorten(text, LONGEST, placeholder="…"))
         with column:
-            alt = f"Words of “{text}” and what each adds to the similarity, by each column"
+            alt = f"Words of “{text}”, and how much each adds to the similarity by each system"
             frame(part, alt, dict.fromkeys(effects, "%+.2f"))
     st.caption(
         "Each word or mark is left out in turn. The number is the decrease of the similarity without it. Below 0, the "

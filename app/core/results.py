@@ -21,7 +21,7 @@ from probes.task import needs
 from probes.tasks import GROUPS as SENTEVAL_GROUPS
 from probes.tasks import TASKS
 
-# Two groups of probing tasks. The semantic latent should be better at the first, the language latent at the other.
+# Groups of probing tasks: the semantic latent should predict the first better, the language latent the second.
 MEANING, ADDED = "Meaning", "What a language adds"
 TASK_GROUPS = {
     ADDED: SENTEVAL_GROUPS["style"], MEANING: SENTEVAL_GROUPS["semantic"], "Form": SENTEVAL_GROUPS["syntax"],
@@ -96,8 +96,8 @@ class ResultTables:
 
 def gathered(paths: Iterable[Path], uploaded: Iterable[Cell] = (), probed: Iterable[Cell] = ()) -> ResultTables:
     """Gather the results of files and folders, of uploads, and of this session's probes, without repeated results.
-    Models have the same names as in the app. A hash is added to names of models with different weights, and the kind of
-    classifier is added unless it is linear."""
+    Models have the same names as in the app. If models with different weights have one name, a hash is added to it; the
+    kind of classifier is added unless it is linear."""
     stored = [*(cell for path in paths for cell in read_path(path)), *uploaded]
     every = [*((cell, False) for cell in stored), *((cell, True) for cell in probed)]
     titles = model_titles([cell for cell, _ in every])
@@ -266,8 +266,8 @@ def accuracies(model: Path, lang: str = "") -> pd.DataFrame:
 
 
 def nats(log: Sequence[Mapping[str, Any]], langs: Sequence[str]) -> tuple[float, float]:
-    """Return how many nats of information about a sentence the language latent holds, and both latents together: the KL
-    on held-out pairs, averaged over the model's languages. Both are NaN without a training log."""
+    """Return the information about a sentence in the language latent, and in both latents together, in nats: the KLs on
+    held-out pairs, averaged over the model's languages. Both numbers are NaN without a training log."""
     held_out: Mapping[str, Any] = next((row for row in reversed(log) if row.get("kind") == "valid"), {})
     every = f"kl/{SEMANTIC}"  # the log has this KL for all languages together, or one per language
     own = float(np.mean([held_out.get(f"kl/{lang}", np.nan) for lang in langs]))
@@ -300,7 +300,7 @@ def provenance(results: pd.DataFrame) -> str:
 
 
 def by_result(scores: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per result, in the order of `scores`: accuracies, best baseline, difference of both latents."""
+    """Return a row per model, language, task and `mark` of `scores`: accuracies, best baseline, latents' difference."""
     keys = [*CELL, "mark"]
     results = scores.drop_duplicates(keys)[[*keys, "run", "data"]]
     accuracies = (100 * scores.set_index([*keys, "latent"])["accuracy"]).groupby(level=[*keys, "latent"]).first()

@@ -164,7 +164,7 @@ def guessed_use(title: str, values: pd.Series, langs: Sequence[str]) -> str:
     if name == "id":
         return LEFT_OUT
     no_words = wordless(values)
-    misspelt = name in SCORES and no_words and values.str.contains(r"\d").any()  # bad numbers: `check` explains them
+    misspelt = name in SCORES and no_words and values.str.contains(r"\d").any()  # `check` names the bad number
     if numbers(values) or misspelt:
         return GOLD if name in SCORES else COLOUR
     if name in NO_TEXT or values.nunique() <= min(MAX_CATEGORIES, len(values) // 5):
@@ -339,9 +339,9 @@ def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
 
 
 def separator_of(text: str, usual: str) -> str:
-    """Return the separator with which most rows have the same number of columns; `usual` if there is none. If `usual`
-    is another one, commas or semicolons separate only if few stand before a space, and commas only if some line ends in
-    two quoted cells."""
+    """Return the separator with which most rows have the same number of columns; `usual` if no separator fits. A comma
+    or semicolon that is not `usual` fits only if few of them stand before a space; a comma also needs a line that ends
+    in two quoted cells."""
     fits = {}
     commas = usual == "," or re.search(r'",\s*"(?:[^"]|"")*"$', text, re.MULTILINE)
     for separator in SEPARATORS if commas else SEPARATORS.replace(",", ""):
@@ -367,8 +367,8 @@ def split(text: str, separator: str) -> Iterator[list[str]]:
 
 
 def quoted(text: str) -> bool:
-    """Return whether quotes in tab-separated text enclose cells, or belong to sentences. They enclose cells if all
-    cells except numbers are in quotes, or if a cell in quotes contains doubled quotes."""
+    """Return whether quotes in tab-separated text enclose cells instead of belonging to sentences: all cells except
+    numbers are in quotes, or a cell in quotes contains doubled quotes."""
     lines = [line.split("\t") for line in text.split("\n", SAMPLE)[:SAMPLE] if line.strip()]
     cells = [cell for line in lines for cell in line if len(line) > 1 and not re.fullmatch(r"[\s\d.,+-]*", cell)]
     enclosed = [cell for cell in cells if re.fullmatch(r'"(?:[^"]|"")*"', cell)]

@@ -21,7 +21,7 @@ MAX_SELECTED = 1_000  # maximum number of rows in the table of selected pairs
 WIDTH = 400  # width in pixels of a column of sentences in the table of selected pairs
 ONE_LATENT = (
     "This model has one latent, and this page compares two. Split its vectors into two parts on *Your encoder*, or "
-    "choose another model in the sidebar. Here it compares meaning alone."
+    "choose another model in the sidebar. With this model, the page compares only meaning."
 )
 NO_FILE = (
     "Upload a file of pairs: two columns of sentences, in one language or in two. Further columns may have scores that "

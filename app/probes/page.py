@@ -132,7 +132,7 @@ def upload() -> None:
     )
     earlier = st.session_state["earlier"]
     if earlier:
-        st.button(f"Remove {len(earlier)} uploaded before", on_click=st.session_state.update, kwargs={"earlier": []})
+        st.button(f"Remove earlier uploads ({len(earlier)})", on_click=st.session_state.update, kwargs={"earlier": []})
     uploaded = st.session_state["uploaded"] = list(earlier)
     for file in files:
         try:
@@ -181,7 +181,7 @@ def show(known: results.ResultTables, loaded: state.Loaded) -> None:
         about = (
             "Accuracy of a probe on the semantic latent minus that on the second latent, with 95% intervals. Expected: "
             "right of zero for meaning; left of zero for style, length, punctuation and gender."
-            + (" Open and grey: the paper. Compare signs." if gaps["paper_gap"].notna().any() else "")
+            + (" Open grey symbols: the paper; compare only signs." if gaps["paper_gap"].notna().any() else "")
         )
     exports.chart(f"bgt-probes-{view.lower()}", figure, alt)
     st.caption(about)

@@ -130,8 +130,8 @@ def in_directions(loaded: Loaded, source: str, lang: str) -> None:
         sliders(loaded, fitted, source, lang, moving)
         for of in [of for of in written if of not in moving]:
             missing = rows.STYLES.get(of, "closing mark").lower()
-            why = "" if PROPERTIES[of].value(source, lang) else f"it has no {missing}, and "
-            st.caption(f"No slider for *{TITLES[of]}*: {why}the model writes this sentence unchanged at both ends.")
+            why = "" if PROPERTIES[of].value(source, lang) else f"the sentence has no {missing}, and "
+            st.caption(f"No slider for *{TITLES[of]}*: {why}the model writes the same sentence at both ends.")
         if moving:
             cells = [(TITLES[of], *map("{}: {}".format, ends[of], written[of])) for of in moving]
             table = pd.DataFrame(cells, columns=["Direction", "To the left", "To the right"])
@@ -181,8 +181,7 @@ def beyond(text: str, rebuilt: str, lang: str) -> str:
 def written_grid(
     loaded: Loaded, meanings: Sequence[str], meaning_lang: str, styles: Sequence[str], lang: str
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Generate every meaning in every style: one row per combination, grouped by meaning. Also reconstruct each
-    meaning.
+    """Generate every meaning in every style, a row per combination, grouped by meaning. Also reconstruct each meaning.
 
     The column `semantic` is the cosine between the semantic latents of the generated text and of the meaning. `second`
     is the cosine between the second latents of the generated text and of the style. `changed` describes the parts of

@@ -126,7 +126,7 @@ def named(models: Sequence[state.Loaded]) -> Iterator[state.Loaded]:
 def field(
     loaded: state.Loaded, given: tuple[str, str], of: tuple[str, str], keys: tuple[str, str], hint: str = ""
 ) -> tuple[str, str]:
-    """Ask for a sentence and its language; `given` and `of` are (title, default) of both. Normalise the sentence."""
+    """Ask for a sentence, and its language: `given` and `of` are their (title, default). Normalise the sentence."""
     langs = list(loaded.langs)
     left, right = st.columns([5, 1])
     at = langs.index(of[1]) if of[1] in langs else 0
@@ -249,7 +249,7 @@ def words(loaded: state.Loaded, text: str, lang: str) -> None:
     """Show how far each latent moves when a word of the sentence is left out."""
     count = len(spans(text, lang))
     if not 2 <= count <= MANY:
-        st.caption(f"Words are left out one at a time of sentences of 2 to {MANY} words and marks; yours has {count}.")
+        st.caption(f"Shown for sentences of 2 to {MANY} words and punctuation marks; your sentence has {count}.")
         return
     table, latents = compute.left_out(loaded, text, lang), list(loaded.latents)
     highest = max(1e-6, float(table[latents].to_numpy().max()))

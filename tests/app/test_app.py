@@ -65,7 +65,7 @@ SAYS = {  # kind of model -> page -> a text that the page must show
     },
     "translator": {
         "main": "A translator", "rewrite": "translates French into English, and has no latent for style",
-        "maps": "one latent", "pairs": "Here it compares meaning alone.",
+        "maps": "one latent", "pairs": "the page compares only meaning.",
     },
     "lstm": {"sentence": "<b>syntactic latent</b>", "main": "N19-1254", "card": "chen2019"},
     "bag-of-words": {"rewrite": "generate sentences", "maps": "generate sentences"},
@@ -113,7 +113,7 @@ def test_a_probe_of_both_latents_is_drawn_and_compared(begin: Callable, opened: 
         assert colours[latent] == display.latent_colour(latent, "light")
     (gap,) = app.put(app.button_group(key="show"), "Difference").figures()
     assert gap["layout"]["xaxis"]["title"]["text"] == "← syntactic · semantic →"
-    assert not any("Open and grey" in caption.value for caption in app.caption)
+    assert not any("Open grey symbols" in caption.value for caption in app.caption)
 
 
 def test_each_of_three_languages_has_its_own_map_and_symbol(begin: Callable, opened: Open) -> None:

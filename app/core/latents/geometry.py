@@ -40,7 +40,7 @@ class Method:
     name: str = "PCA"
     neighbours: int = 15  # number of neighbours for UMAP, perplexity for t-SNE
     seed: int = 0
-    # For the method "Chosen axes": the axes' names; both sentences, and their language, of an axis between sentences.
+    # For the method "Chosen axes": the names of both axes; for an axis between two sentences, these and their language.
     axes: tuple[str, str] = field(default=("Longer", "Question"), repr=False)
     ends: tuple[str, str, str] = field(default=("", "", ""), repr=False)
     metric: str = COSINE  # the metric, a key of SCALED
@@ -94,7 +94,7 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
 def different(points: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices (K,) of the points (N, D) that equal no earlier point, and for each of the N points, which of
     these K points it equals (N,). Points are equal if their distance is at most `least` or `APART` x their length. They
-    are then also neighbours on any line, so each point is only compared with the next one on a random line."""
+    then project to neighbours on a random line, so each point is compared only with the next point on such a line."""
     order = np.argsort(points @ np.random.default_rng(0).normal(size=points.shape[1]))
     lengths = np.linalg.norm(points[order[1:]], axis=1)
     apart = np.linalg.norm(np.diff(points[order], axis=0), axis=1) > np.maximum(APART * lengths, least)
@@ -135,7 +135,7 @@ class PrincipalAxes:
 
 
 def principal_axes(vectors: np.ndarray, count: int, metric: str = COSINE) -> PrincipalAxes:
-    """Compute `count` leading principal axes of vectors (N, D) scaled by `SCALED`. The largest entry is positive."""
+    """Compute `count` leading principal axes of vectors (N, D) scaled by `SCALED`. Their largest entry is positive."""
     scaled = SCALED[metric]
     if vectors.shape[1] > WIDE:
         from sklearn.decomposition import PCA

@@ -318,8 +318,8 @@ def axes_offered(langs: Sequence[str]) -> list[str]:
 def probe_axis(loaded: Loaded, langs: tuple[str, ...], latent: str, name: str) -> Axis:
     """Fit a probe of a property to the example sentences in these languages. Raises NotFound if it is undefined."""
     if name not in axes_offered(langs):
-        able = ", ".join(FACTORS[name][1]) if name in FACTORS else "none"
-        raise NotFound(f"No axis '{name}' in {', '.join(langs)}: sentences are labelled in {able}.")
+        able = ", ".join(FACTORS[name][1]) if name in FACTORS else "no language"
+        raise NotFound(f"No axis '{name}' for the languages {', '.join(langs)}: it is defined for {able}.")
     english_of = {  # language -> each of its example sentences -> the English translation
         lang: {texts[-1]: texts[0] for texts in example_sentences(["en"] if lang == "en" else ["en", lang])}
         for lang in langs

@@ -94,7 +94,7 @@ def test_uploaded_results_stay_until_they_are_removed(opened: Open, cell: Cell, 
     app.file_uploader(key="result_files").set_value([])
     app.session_state["earlier"] = [mine]  # as if the user had left the page, which empties the upload field
     assert app.run().session_state["uploaded"] == [mine]
-    app.press("Remove 1 uploaded before")
+    app.press("Remove earlier uploads (1)")
     assert app.session_state["uploaded"] == []
 
 

@@ -37,7 +37,7 @@ TITLES = {
 }  # fmt: skip
 PARTS = {"vectors": "the vectors", "shared": "the semantic latent", "private": "the language latent"}
 SPLIT_SCORES = {  # name of a measure of split encoders -> title in the table
-    "found": "Translation found, %", "pool": "of all languages, %", "language_told": "Language predicted, %",
+    "found": "Translation found, %", "pool": "of all languages, %", "language_told": "Language told, %",
 }  # fmt: skip
 WRITING, TRAINING, DATA = "Generated text", "Training", "Data"
 TABS = {  # the fields of the model card that each tab shows

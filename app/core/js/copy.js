@@ -1,4 +1,4 @@
-// A button that copies the address of this view.
+// A button that copies the URL of this view to the clipboard.
 export default function ({ data, parentElement }) {
   let button = parentElement.querySelector("button");
   if (!button) {
@@ -12,7 +12,7 @@ export default function ({ data, parentElement }) {
   button.onclick = async () => {
     try {
       await navigator.clipboard.writeText(data.link);
-    } catch {  // browsers give the clipboard only to https and localhost
+    } catch {  // browsers allow the clipboard only over https and on localhost
       window.prompt("Link to this view:", data.link);
       return;
     }

@@ -10,7 +10,7 @@ const crc32 = (bytes) => {
   return ~crc >>> 0;
 };
 
-// A PNG with the chunk that says how many dots an inch of it has; it follows the header, which takes 33 bytes.
+// Adds the resolution (dots per inch) to a PNG: a pHYs chunk after the signature and header, which take 33 bytes.
 const withDensity = (png, dots) => {
   const chunk = new DataView(new ArrayBuffer(21));
   chunk.setUint32(0, 9);
@@ -31,7 +31,7 @@ const download = (blob, name) => {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 };
 
-// A picture of a vector drawing with so many dots in an inch.
+// Renders an SVG drawing as a PNG with `dots` per inch.
 const rasterised = async (drawing, dots) => {
   const image = new Image();
   image.src = URL.createObjectURL(new Blob([drawing], { type: "image/svg+xml" }));
@@ -43,14 +43,14 @@ const rasterised = async (drawing, dots) => {
   return { file: await blob.arrayBuffer(), width: image.width };
 };
 
-// The maps as they are on the screen.
+// Returns the maps as they are on the screen, as a file and its width in pixels.
 const ofMaps = async (data) => {
   const drawing = window.bgtMaps.view.print(data);
   if (data.kind === "png") return rasterised(drawing, data.dots);
   return { file: drawing, width: (data.width / 25.4) * CSS_INCH };
 };
 
-// A figure of plotly.
+// Returns a plotly figure, as a file and its width in pixels.
 const ofFigure = async ({ figure, kind, dots }) => {
   await new Promise((resolve) => withPlotly(resolve));
   const { data: traces, layout } = JSON.parse(figure);
@@ -62,7 +62,7 @@ const ofFigure = async ({ figure, kind, dots }) => {
 export default async function ({ data, parentElement }) {
   const line = parentElement.querySelector("div");
   line.setAttribute("role", "status");
-  if (line.dataset.drawn === data.id) return; // mounted again, for another reason than a click
+  if (line.dataset.drawn === data.id) return; // the component was mounted again without a new click
   line.dataset.drawn = data.id;
   line.textContent = "Drawing …";
   try {

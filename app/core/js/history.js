@@ -1,6 +1,7 @@
-// Streamlit adds an entry to the browser's history for each change that the server makes to a page's address, and empties
-// the address of a page that is being left. Back then leads to these, without what was typed. Here a page has one entry:
-// it holds the address that the page had when a link to another page was followed.
+// Keeps one entry per page in the browser's history, so that Back opens the previous page with its settings and texts.
+// Streamlit adds an entry for each change that the server makes to a page's URL, and removes the parameters from the URL
+// of a page that the user leaves. This script replaces the page's entry instead, and when the user follows a link to
+// another page, restores the URL that the page had at the click (`left`).
 if (!window.bgtHistory) {
   window.bgtHistory = true;
   const push = history.pushState.bind(history);
@@ -14,7 +15,7 @@ if (!window.bgtHistory) {
     }
   }, true);
   window.addEventListener("popstate", () => { left = ""; });
-  history.replaceState = (state, title, url) => {  // a control of the page was changed
+  history.replaceState = (state, title, url) => {  // called when the user changes a control of the page
     left = "";
     replace(state, title, url);
   };

@@ -1,18 +1,19 @@
-// Fingers and keys on the plane: a swipe scrolls the page, arrow keys go from point to point, Enter takes one.
+// Touch and keyboard control of the plane of pairs: a swipe scrolls the page, arrow keys go from point to point, Enter
+// selects a point.
 const KEYS = "Arrow keys go to the nearest pair in a direction, Page Up and Page Down through all pairs; Enter selects, Escape clears.";
 
 export default function prepare({ parentElement }) {
   const plot = parentElement.closest("[data-testid=stVerticalBlock]")?.querySelector(".js-plotly-plot");
-  if (!plot?._fullLayout && parentElement.isConnected) requestAnimationFrame(() => prepare({ parentElement })); // plotly comes late
+  if (!plot?._fullLayout && parentElement.isConnected) requestAnimationFrame(() => prepare({ parentElement })); // plotly draws the plane later
   if (!plot?._fullLayout || plot.tabIndex === 0) return;
   Object.assign(plot, { tabIndex: 0, role: "application", ariaLabel: `Plane of pairs. ${KEYS}` });
   plot.querySelector(".svg-container").insertAdjacentHTML("beforeend", `<div class="bgt-at"><i></i><div role="status">${KEYS}</div></div>`);
-  // Plotly keeps a finger from scrolling in every mode, and Streamlit replaces the mode that does not.
+  // In all drag modes but one, Plotly prevents a finger from scrolling the page; Streamlit replaces that one mode.
   plot.addEventListener("touchstart", (event) => { if (plot._fullLayout.dragmode === "pan") event.stopPropagation(); }, { capture: true, passive: true });
   plot.addEventListener("keydown", (event) => { if (event.target === plot && press(plot, event.key)) event.preventDefault(); });
 }
 
-// What a key does; returns whether it does anything.
+// Handles a key. Returns whether the key has an effect.
 function press(plot, key) {
   const { _fullData: traces, _fullLayout: { xaxis, yaxis } } = plot;
   const points = traces.flatMap((trace, curveNumber) => (trace.visible !== true ? [] : Array.from(trace.x, (_, pointNumber) => ({ trace, curveNumber, pointNumber }))));
@@ -27,18 +28,18 @@ function press(plot, key) {
     const [at, [left, top]] = [plot.querySelector(".bgt-at"), places[next]];
     at.style.translate = `${left}px ${top}px`;
     at.dataset.side = `${left > plot.clientWidth / 2 ? "left" : "right"} ${top > plot.clientHeight / 2 ? "above" : "below"}`;
-    at.lastChild.innerHTML = `${trace.name}<br>${text}`; // Python has escaped both for plotly
+    at.lastChild.innerHTML = `${trace.name}<br>${text}`; // Python has escaped the name and the text for plotly
   } else if (key === "Escape") take(plot);
   else if (key === "Enter" && points[last]?.trace.customdata) take(plot, points[last]);
   else return false;
   return true;
 }
 
-// Selects a point as a click does; without a point, selects nothing.
+// Selects a point as a click does; without a point, clears the selection.
 function take(plot, point) {
   const chosen = (curve) => (!point ? null : curve === point.curveNumber ? [point.pointNumber] : []);
   plot.data = plot.data.map((trace, curve) => ({ ...trace, selectedpoints: chosen(curve) }));
-  plot.emit("plotly_restyle"); // now Streamlit draws these data
+  plot.emit("plotly_restyle"); // makes Streamlit draw these data
   if (!point) return plot.emit("plotly_deselect");
   plot.emit("plotly_selected", { points: [{ pointIndex: point.pointNumber, customdata: point.trace.customdata[point.pointNumber] }] });
 }

@@ -1,7 +1,7 @@
-// Bars beside the maps: how many sentences have which length, mark, language ... A click or a drag on bars leaves only
-// these sentences on the maps, and in the other bars.
+// Bar charts beside the maps: how many sentences have each length, closing mark, language and so on. If the user clicks
+// bars or drags over them, the maps and the other charts show only these sentences.
 const BINS = 12; // maximum number of bars of a column of numbers
-const NOWHERE = 255; // the bar of a row without a value
+const NOWHERE = 255; // code of a row without a value, which is in no bar
 
 class Bars {
   constructor(view, parent) {
@@ -26,12 +26,12 @@ class Bars {
     this.update();
   }
 
-  // The chosen bars for the address, as in mark:2~words:3.4.
+  // The chosen bars as text for the URL, as in mark:2~words:3.4.
   get text() {
     return this.charts.filter(({ chosen }) => chosen.size).map(({ column, chosen }) => `${column.name}:${[...chosen].join(".")}`).join("~");
   }
 
-  // One column as bars: which bar each row is in, which bars are chosen, and the buttons.
+  // Makes the bar chart of a column: `codes` is the bar of each row, `chosen` the chosen bars, and each bar is a button.
   chart(column) {
     const { bins, codes } = column.categories ? { bins: column.categories, codes: numbers(column.codes) } : binned(column);
     const chart = { column, title: column.title, bins, codes, chosen: new Set(), last: 0, buttons: [] };
@@ -47,7 +47,7 @@ class Bars {
       button.append(part("span", bin.short ?? bin.label), bar, part("em", ""));
       button.addEventListener("pointerdown", (event) => this.press(chart, code, event));
       button.addEventListener("pointerenter", (event) => { if (event.buttons & 1 && event.pointerType !== "touch") this.reach(chart, code); });
-      button.addEventListener("click", (event) => { if (!event.detail || event.pointerType === "touch") this.toggle(chart, code, event.shiftKey); }); // by key or finger
+      button.addEventListener("click", (event) => { if (!event.detail || event.pointerType === "touch") this.toggle(chart, code, event.shiftKey); }); // by keyboard or touch; `press` handles the mouse
       return button;
     });
     return chart;
@@ -60,7 +60,7 @@ class Bars {
     this.toggle(chart, code, event.shiftKey);
   }
 
-  // The pointer was drawn over more bars.
+  // Chooses the bars from the one where the drag began to the one under the pointer.
   reach(chart, code) {
     if (this.from?.chart !== chart) return;
     this.choose(chart, this.from.code, code);
@@ -91,7 +91,7 @@ class Bars {
     this.view.change();
   }
 
-  // For each row the number of charts that leave it out, and the last of these.
+  // Returns two arrays over rows: the number of charts whose chosen bars exclude the row, and the last such chart.
   left() {
     const [out, last] = [new Uint8Array(this.view.size), new Uint8Array(this.view.size)];
     this.charts.forEach(({ codes, chosen }, number) => {
@@ -107,13 +107,14 @@ class Bars {
     return [out, last];
   }
 
-  // Which rows all charts leave, 0 or 1 for each; null if no bar is chosen.
+  // Returns 1 for each row that no chart excludes, else 0; null if no bar is chosen.
   passing() {
     if (!this.charts.some(({ chosen }) => chosen.size)) return null;
     return this.left()[0].map((out) => (out ? 0 : 1));
   }
 
-  // Counts anew. A chart's own choice does not change its bars, so that others can still be added.
+  // Counts the rows of all bars again. A chart's own chosen bars do not filter that chart, so that the user can still
+  // see and add its other bars.
   update() {
     clearTimeout(this.telling);
     if (this.text !== this.told) this.telling = setTimeout(() => this.view.host("bars", { value: (this.told = this.text) }), PAUSE);
@@ -150,7 +151,7 @@ class Bars {
   }
 }
 
-// A column of numbers in at most `BINS` bars of a round width; the last has all that is larger.
+// Divides a column of numbers into at most `BINS` bars of a round width; the last bar also has all larger numbers.
 function binned({ values, palette, low, high }) {
   const all = Float64Array.from(numbers(values));
   const known = Float64Array.from(all.filter((value) => !Number.isNaN(value))).sort();

@@ -1,4 +1,4 @@
-// The card beside the star: the chosen sentence, its translation, and what the model wrote where the star was dragged.
+// The card beside the star: the chosen sentence, its translation, and the sentence generated where the star was dragged.
 class Card {
   constructor(view, parent) {
     this.view = view;
@@ -10,7 +10,7 @@ class Card {
     this.frame = parent;
   }
 
-  // Shows a row beside a place of the map; -1 for none.
+  // Shows the card of a row beside the pixel `at` of the map; hides the card if `row` is -1.
   place(row, at, moved) {
     const { element, view } = this;
     element.hidden = row < 0 || !at || view.closed === row;
@@ -23,7 +23,7 @@ class Card {
     }
     const [{ offsetWidth: width, offsetHeight: height }, { clientWidth, clientHeight }] = [element, this.frame];
     const beside = [at[0] + 18, at[0] - width - 18].find((left) => left >= 0 && left + width <= clientWidth);
-    const apart = at[1] + 18 + height <= clientHeight ? at[1] + 18 : at[1] - height - 18; // below or above, on a phone
+    const apart = at[1] + 18 + height <= clientHeight ? at[1] + 18 : at[1] - height - 18; // below or above the point, if there is no room beside it
     element.style.left = `${beside ?? Math.max(0, Math.min(at[0] - width / 2, clientWidth - width))}px`;
     element.style.top = `${Math.max(0, Math.min(beside === undefined ? apart : at[1] - 14, clientHeight - height))}px`;
   }
@@ -53,19 +53,19 @@ class Card {
     try {
       await navigator.clipboard.writeText(both);
       this.view.say("Copied.");
-    } catch { // browsers give the clipboard only to https and localhost
+    } catch { // browsers allow the clipboard only over https and on localhost
       window.prompt("Copy this text:", both);
     }
   }
 
-  // The room that the card takes on the map.
+  // Returns the rectangle that the card covers on the map, [left, top, right, bottom]; null if it is hidden.
   box() {
     const { offsetLeft: left, offsetTop: top, offsetWidth: width, offsetHeight: height, hidden } = this.element;
     return hidden ? null : [left, top, left + width, top + height];
   }
 }
 
-// An element with a text, and a small button.
+// Makes an element with a text; `pressed` makes a small button.
 function part(name, text, className = "") {
   const element = document.createElement(name);
   element.textContent = text;

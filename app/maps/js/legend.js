@@ -1,4 +1,4 @@
-// The one legend of all maps: a button for each category, which hides and shows it on all of them, or a scale of numbers.
+// The legend of all maps: a button for each category, which hides or shows it on all maps, or a colour scale of numbers.
 class Legend {
   constructor(view, parent) {
     this.view = view;
@@ -38,7 +38,7 @@ class Legend {
     this.box.append(part("span", low), bar, part("span", high));
   }
 
-  // The legend of a drawing of some width, and its height in pixels.
+  // Returns the legend as SVG for a drawing of this width, and its height; both in pixels.
   drawing(width) {
     const { title, ends } = this.column;
     const { palette } = this.view;

@@ -1,4 +1,4 @@
-// The maps as a component of the app. Streamlit mounts it; the component in `selection.js` is its wire to Python.
+// The maps as a component of the app, mounted by Streamlit. It exchanges data with Python through `selection.js`.
 export default function ({ data, parentElement }) {
   const root = parentElement.querySelector("div");
   window.bgtMaps ??= {};

@@ -1,5 +1,5 @@
-// The maps as a widget of a notebook (anywidget): what the user selects goes to Python. To write sentences, to pin one and
-// to keep the large map are matters of the app's page.
+// The maps as a notebook widget (anywidget): it sends the selection to Python. Generating sentences, pinning a sentence
+// and remembering the large map are possible only in the app.
 export default {
   render({ model, el }) {
     const tell = (name, value) => {

@@ -1,15 +1,15 @@
-// One map: points on a canvas, and above them what moves or can be read: lasso, rings, star, names and a card.
+// One map: points on a canvas, and above them an SVG layer with lasso, rings, star and names, and a card.
 const SVG = "http://www.w3.org/2000/svg";
 const STAR = "0,-11 2.9,-3.6 10.5,-3.4 4.6,1.4 6.5,8.9 0,4.6 -6.5,8.9 -4.6,1.4 -10.5,-3.4 -2.9,-3.6";
-const CLICK = 4; // pixels that a click may move
-const REACH = { mouse: 12, pen: 12, touch: 24 }; // pixels from the pointer to a point that it means
+const CLICK = 4; // maximum number of pixels that the pointer moves during a click
+const REACH = { mouse: 12, pen: 12, touch: 24 }; // maximum distance in pixels from the pointer to the point that it takes
 const MARGIN = 22; // pixels around all points of a map
 const TITLE = 22; // height in pixels of a panel's title
-const MOST_LINES = 500; // translations that are joined; more lines would hide the points
-const LETTERS = { group: 34, near: 40 }; // of a text on the map
-const GROUPS = [6, 24, 72]; // numbers of groups that are named on a panel
-const ZOOMS = [2, 4]; // magnifications from which more groups are named
-const STEP = 10; // pixels that an arrow key moves the star
+const MOST_LINES = 500; // maximum number of translations joined by a line; more lines would hide the points
+const LETTERS = { group: 34, near: 40 }; // maximum number of letters of a text on the map
+const GROUPS = [6, 24, 72]; // number of groups that are named on a panel, at each level of zoom
+const ZOOMS = [2, 4]; // magnifications at which the second and the third of these numbers apply
+const STEP = 10; // pixels by which an arrow key moves the star
 
 function shape(parent, name, attributes, text = "") {
   const element = document.createElementNS(SVG, name);
@@ -44,7 +44,7 @@ class OneMap {
     new ResizeObserver(() => this.resize()).observe(this.box);
   }
 
-  // Takes a map's points: {name, panels: [{title, rows, x, y, path}]}.
+  // Sets the map's points: {name, title, panels: [{title, rows, x, y, path}]}.
   draw(spec) {
     [this.name, this.title] = [spec.name, spec.title];
     this.box.setAttribute("aria-label", `Map of the ${this.title[0].toLowerCase()}${this.title.slice(1)}: ${this.view.size} sentences, coloured by ${this.view.colour.title.toLowerCase()}. A table below lists the same sentences.`);
@@ -75,7 +75,7 @@ class OneMap {
     [this.wide, this.tall] = [width, height];
     if (!this.panels || !width || !height) return;
     const number = this.panels.length;
-    const head = number > 1 ? TITLE : 0; // the title of the whole map, above those of its panels
+    const head = number > 1 ? TITLE : 0; // height of the map's title, above the titles of its panels
     const room = (columns) => Math.min(width / columns, (height - head) / Math.ceil(number / columns) - TITLE);
     const columns = [...Array(number).keys()].map((at) => at + 1).reduce((best, each) => (room(each) > room(best) ? each : best), 1);
     const lines = Math.ceil(number / columns);
@@ -98,7 +98,7 @@ class OneMap {
     this.paint();
   }
 
-  // The view that shows all points of a panel.
+  // Returns the view (middle and scale) that shows all points of a panel.
   home(panel) {
     const [x, y] = [panel.x, panel.y].map(range).map(([low, high]) => ({ middle: (low + high) / 2 || 0, extent: high - low || 1 }));
     const margin = this.small ? MARGIN / 2 : MARGIN;
@@ -106,7 +106,7 @@ class OneMap {
     return { x: x.middle, y: y.middle, scale: Math.max(scale, 1e-9) };
   }
 
-  // Paints before the next frame, once for all changes until then.
+  // Paints the map once before the next frame, however often it is called until then.
   refresh() {
     this.waiting ??= requestAnimationFrame(() => {
       this.waiting = null;
@@ -155,7 +155,7 @@ class OneMap {
     context.stroke();
   }
 
-  // Pixels of a place of a map inside its panel, and on the whole map.
+  // `inPanel` returns the pixel of the map coordinates (x, y) inside their panel, `pixels` on the whole map.
   inPanel({ box, view }, x, y) {
     return [box.width / 2 + (x - view.x) * view.scale, box.height / 2 - (y - view.y) * view.scale];
   }
@@ -165,7 +165,7 @@ class OneMap {
     return [left + this.panels[panel].box.left, top + this.panels[panel].box.top];
   }
 
-  // Pixels of a row, or null if it is not on this map or not in sight.
+  // Returns the pixel of a row on the whole map; null if the row is not on this map, or outside the visible part.
   pixelsOf(row) {
     const panel = this.panelOf[row] ?? -1;
     if (panel < 0) return null;
@@ -174,7 +174,7 @@ class OneMap {
     return x >= left - 1 && y >= top - 1 && x <= left + width + 1 && y <= top + height + 1 ? [x, y] : null;
   }
 
-  // The panel under the pointer, or the nearest one, and where in it.
+  // Returns the panel under the pointer, or else the nearest panel, and the pointer's pixel and map coordinates.
   spot(event) {
     if (!this.panels?.[0]?.box) return null;
     const frame = this.box.getBoundingClientRect();
@@ -200,7 +200,7 @@ class OneMap {
     const star = event.target.closest?.('.bgt-star[data-movable="true"]');
     const select = this.view.mode === "select" && (event.pointerType !== "touch" || this.view.armed);
     this.held = { spot, star, from: [event.clientX, event.clientY], last: event, trail: select && !star ? [[spot.left, spot.top]] : null };
-    if (!select && !star && event.pointerType === "touch" && this.view.mode !== "pan") return; // the page scrolls
+    if (!select && !star && event.pointerType === "touch" && this.view.mode !== "pan") return; // let the finger scroll the page
     event.preventDefault();
     this.canvas.focus({ preventScroll: true });
     this.box.setPointerCapture(event.pointerId);
@@ -251,7 +251,7 @@ class OneMap {
     }
   }
 
-  // A click on a small map makes it the large one; on a large map it takes a point.
+  // A click on a small map makes it the large one; a click on the large map selects a point.
   click(event, spot) {
     if (this.small) return this.view.enlarge(this);
     const row = this.nearest(event, spot);
@@ -265,12 +265,12 @@ class OneMap {
 
   wheel(event) {
     const spot = event.ctrlKey || event.metaKey ? this.spot(event) : null;
-    if (!spot) return; // the page scrolls
+    if (!spot) return; // let the wheel scroll the page
     event.preventDefault();
     this.zoom(event.deltaY > 0 ? 0.8 : 1.25, spot);
   }
 
-  // Two fingers zoom the panel between them, and move it.
+  // Two fingers zoom and move the panel that is between them.
   pinch(event) {
     const [[one, other], before] = [event.touches, this.pinched];
     this.pinched = other && { clientX: (one.clientX + other.clientX) / 2, clientY: (one.clientY + other.clientY) / 2, apart: Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY) };
@@ -283,7 +283,7 @@ class OneMap {
     this.shift(spot.panel, before, this.pinched);
   }
 
-  // Magnifies, around a spot of one panel or the middle of each.
+  // Magnifies `times`: one panel around a spot, or all panels around their middles.
   zoom(times, spot) {
     this.panels.forEach((panel, at) => {
       if (spot && spot.panel !== at) return;
@@ -302,7 +302,8 @@ class OneMap {
     this.refresh();
   }
 
-  // Arrow keys walk to the nearest point, or move the star with Shift; pages turn through all points; Enter takes the point.
+  // Arrow keys go to the nearest point in a direction, or, with Shift, move the star. Page Up and Page Down go through all
+  // points. Enter selects the point.
   key(event) {
     const step = ARROWS[event.key];
     const [zoom, { focus = -1, movable = [] }] = [{ "+": 1.4, "-": 1 / 1.4 }[event.key], this.view.lit ?? {}];
@@ -323,12 +324,12 @@ class OneMap {
     this.view.drag(this, { panel: before.panel, x: before.x + (STEP * dx) / scale, y: before.y - (STEP * dy) / scale }, true);
   }
 
-  // Goes from point to point: with an arrow to the nearest in sight, with Page Up and Page Down to all. Announces its text.
+  // Goes to another point, as `reached` defines for the key, and announces its text to screen readers.
   walk(key) {
     const rows = this.panels.flatMap((panel) => Array.from(panel.rows)).filter((row) => this.view.states[row] > FILTERED);
     const start = this.pixelsOf(this.view.lit?.focus ?? -1) ?? [this.box.clientWidth / 2, this.box.clientHeight / 2];
     const row = rows[reached(key, rows.map((each) => this.pixelsOf(each)), rows.indexOf(this.cursor), start)];
-    if (row === undefined) return; // no point is there
+    if (row === undefined) return; // there is no point in this direction
     this.cursor = row;
     if (!this.pixelsOf(row)) Object.assign(this.panels[this.panelOf[row]].view, { x: this.x[row], y: this.y[row] });
     this.paint();
@@ -339,7 +340,7 @@ class OneMap {
     this.view.say([this.view.langNames[lang[row]], text[row], translation[row]].filter(Boolean).join(" · "));
   }
 
-  // All that is drawn above the points.
+  // Draws the SVG layer above the points.
   overlay() {
     if (!this.panels?.[0]?.box) return;
     const { titles, pairs, rings, paths, texts, stars } = this.layers;
@@ -363,7 +364,7 @@ class OneMap {
     if (!this.small) this.texts(texts, star);
   }
 
-  // Lines between translations: of the lit rows, or of the first where none is lit.
+  // Draws lines between translations: of the highlighted rows, or else of the first rows.
   join(layer) {
     const [{ rows, ofPair, states }, lit, seen] = [this.view, this.view.lit?.lit, new Set()];
     let path = "";
@@ -378,7 +379,7 @@ class OneMap {
     shape(layer, "path", { d: path, class: "bgt-join" });
   }
 
-  // The way from one sentence to another; only its ends have their numbers.
+  // Draws the steps of an interpolation between two sentences; only the first and the last have their number.
   path(layer, panel, steps) {
     const places = steps.map(([x, y]) => this.pixels(panel, x, y));
     shape(layer, "path", { d: `M${places.join("L")}`, class: "bgt-path" });
@@ -388,7 +389,7 @@ class OneMap {
     });
   }
 
-  // The star; returns its pixels.
+  // Draws the star of the row `focus`, and returns its pixel.
   star(layer, focus) {
     const moved = this.view.dragged;
     const home = this.pixelsOf(focus);
@@ -403,7 +404,7 @@ class OneMap {
     return at;
   }
 
-  // Texts beside points, the most important first; one that would cover another is left out.
+  // Draws texts beside points, the most important first. A text that would cover an earlier one is left out.
   texts(layer, star) {
     const { view } = this;
     const taken = [!this.printed && this.card.box(), star && [star[0] - 12, star[1] - 12, star[0] + 12, star[1] + 12]].filter(Boolean);
@@ -415,7 +416,7 @@ class OneMap {
       shape(layer, "text", { x, y: y + 13, class: `bgt-text bgt-${kind}`, ...(colour && { fill: colour }) }, text);
     };
     const { focus = -1, near = [], pinned = -1, slices = [] } = view.lit ?? {};
-    if (focus >= 0 && this.printed) write(focus, view.rows.text[focus], "slice"); // paper has no card
+    if (focus >= 0 && this.printed) write(focus, view.rows.text[focus], "slice"); // a printed map has no card
     if (pinned >= 0 && pinned !== focus) write(pinned, `Pinned: ${shortened(view.rows.text[pinned], LETTERS.near)}`, "near");
     near.filter(({ latent }) => latent === this.name).forEach(({ rows }) => rows.forEach((row) => write(row, shortened(view.rows.text[row], LETTERS.near), "near")));
     slices.forEach(({ name, row }) => write(row, name, "slice"));
@@ -428,7 +429,7 @@ class OneMap {
     });
   }
 
-  // The rows that name groups of a panel's shown points; they are found once for each filter.
+  // Returns the rows whose sentences name the groups of a panel's shown points. They are kept until the filter changes.
   groups(panel, level) {
     const { states, rows } = this.view;
     if (panel.grouped !== states) [panel.grouped, panel.groups] = [states, []];
@@ -436,7 +437,7 @@ class OneMap {
     return panel.groups[level];
   }
 
-  // A free place for a text beside a point of a panel: right, left, below or above; it is then taken.
+  // Returns a free place for a text to the right or left of a point, below it or above it, and adds it to `taken`.
   free(box, [x, y], text, taken) {
     const [width, height] = [this.view.width(text) + 4, 17];
     const places = [[x + 8, y - height / 2], [x - width - 8, y - height / 2], [x - width / 2, y + 8], [x - width / 2, y - height - 8]];
@@ -447,10 +448,10 @@ class OneMap {
     return place;
   }
 
-  // The map as a vector drawing of a size in pixels; very many points are a picture in it.
+  // Returns the map as SVG of this size in pixels. More than `VECTORS` points are an embedded image.
   drawing(width, height) {
     const small = this.printed;
-    this.printed = true; // nothing is left out because the map is small on the screen
+    this.printed = true; // print all texts, also of a map that is small on the screen
     this.resize(width, height);
     const look = this.view.look();
     const round = (value) => Math.round(value * 100) / 100;

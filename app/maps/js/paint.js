@@ -1,5 +1,5 @@
-// Painting of many points: marks from ready-made pictures, or pixel by pixel where there are very many.
-const SHAPES = { // corners of the marks; a circle has none
+// Paints the points of a map: as copies of prepared images of the marks, or pixel by pixel if there are very many points.
+const SHAPES = { // corners of each mark, in radii from its middle; null for a circle
   circle: null,
   diamond: [[0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]],
   square: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]],
@@ -9,14 +9,14 @@ const SHAPES = { // corners of the marks; a circle has none
   hourglass: [[-1, -1], [1, -1], [-1, 1], [1, 1]],
   star: Array.from({ length: 10 }, (_, at) => [0, 1].map((side) => (at % 2 ? 0.6 : 1.5) * [Math.sin, (turn) => -Math.cos(turn)][side]((at * Math.PI) / 5))),
 };
-const [HIDDEN, FILTERED, FADED, SHOWN] = [0, 1, 2, 3]; // what a row is on all maps
+const [HIDDEN, FILTERED, FADED, SHOWN] = [0, 1, 2, 3]; // states of a row, the same on all maps
 const ALPHA = [0, 0.06, 0.2, 1];
-const SPRITES = 10_000; // up to so many points have marks with a shape; more are squares of pixels
-const VECTORS = 20_000; // up to so many points are shapes in a drawing; most programs cannot open one with more
-const CELLS = 64; // per side of the grid in which a density is counted
-const LEVELS = 7;
+const SPRITES = 10_000; // maximum number of points whose marks have shapes; more points are squares of pixels
+const VECTORS = 20_000; // maximum number of points in an SVG drawing; most programs can't open larger drawings
+const CELLS = 64; // number of cells on each side of the grid in which points are counted for their density
+const LEVELS = 7; // number of contour lines
 
-// The red, green and blue of any colour that a style sheet can name.
+// Returns [red, green, blue] of any CSS colour.
 function rgb(colour) {
   const context = document.createElement("canvas").getContext("2d");
   context.fillStyle = colour;
@@ -24,7 +24,8 @@ function rgb(colour) {
   return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
 }
 
-// The radius of a mark in pixels: the first language's is larger, so that a translation at the same place leaves its edge.
+// Returns the radius of a mark in pixels. It is larger for the first language, so that a translation drawn at the same
+// place leaves a visible rim.
 function radius(total, first) {
   if (total > SPRITES) return 1.25;
   if (total > 3000) return first ? 3.2 : 2.4;
@@ -38,7 +39,7 @@ function trace(context, shape, x, y, size) {
   context.closePath();
 }
 
-// A picture of one mark; the same mark is drawn only once.
+// Returns an image of a mark. Each different mark is drawn only once, and kept in `cache`.
 function sprite(cache, shape, colour, size, ratio, edge) {
   const key = [shape, colour, size, ratio, edge].join();
   if (!cache.has(key)) {
@@ -55,7 +56,7 @@ function sprite(cache, shape, colour, size, ratio, edge) {
   return cache.get(key);
 }
 
-// Marks of the rows of a panel, the faint ones first. `look` has a shape, a size and a colour for each row.
+// Paints the marks of a panel's rows, the faintest first. `look` has functions that return a row's shape, size and colour.
 function paintMarks(context, panel, place, look, states, cache, ratio) {
   for (let state = FILTERED; state <= SHOWN; state++) {
     context.globalAlpha = ALPHA[state];
@@ -73,7 +74,7 @@ function paintMarks(context, panel, place, look, states, cache, ratio) {
   context.globalAlpha = 1;
 }
 
-// Very many points: each is a small square that is mixed into the pixels of a picture.
+// Paints very many points: each is a small square, whose colour is mixed into the pixels of an image.
 function paintPixels(context, panel, look, states, ratio, ground, total) {
   const [width, height] = [panel.box.width, panel.box.height].map((side) => Math.max(1, Math.round(side * ratio)));
   const picture = new ImageData(width, height);
@@ -104,7 +105,7 @@ function paintPixels(context, panel, look, states, ratio, ground, total) {
   context.putImageData(picture, Math.round(panel.box.left * ratio), Math.round(panel.box.top * ratio));
 }
 
-// Lines of equal density of a panel's points, as [x, y, x, y] in the units of the map.
+// Returns the lines of equal density of a panel's points, each as [x, y, x, y] in map coordinates.
 function contours({ x, y }) {
   const sides = [x, y].map(range).map(([low, high]) => {
     const margin = 0.1 * (high - low || 1);
@@ -126,7 +127,7 @@ function contours({ x, y }) {
   return lines;
 }
 
-// Three passes of a moving average along one direction of a grid, nearly a Gaussian filter.
+// Smooths a grid along one direction by three passes of a moving average, which is nearly a Gaussian filter.
 function smoothed(grid, step) {
   for (let pass = 0; pass < 3; pass++) {
     const result = new Float64Array(grid.length);
@@ -141,7 +142,7 @@ function smoothed(grid, step) {
   return grid;
 }
 
-// Where a level runs through the cells of a grid (marching squares).
+// Returns the line segments along which a grid has the value `level` (marching squares).
 function cuts(grid, level) {
   const found = [];
   const share = (from, to) => (level - from) / (to - from);

@@ -1,6 +1,6 @@
-// Points, sets of rows, and where they are: plain functions, without a page.
+// Functions of points and of sets of rows; they do not use the page.
 
-// Numbers as Python sends them: a list, or base64 of a typed array.
+// Decodes numbers as Python sends them: a list, or a typed array in base64.
 function numbers(values) {
   if (!values?.bdata) return Float64Array.from(values ?? []);
   const bytes = Uint8Array.from(atob(values.bdata), (char) => char.charCodeAt(0));
@@ -8,7 +8,7 @@ function numbers(values) {
   return new kind(bytes.buffer);
 }
 
-// A set of rows as bits, the lowest first, from base64 and back.
+// `unpacked` decodes a set of rows from base64 to bits, the lowest bit first; `packed` encodes it.
 function unpacked(text) {
   return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
 }
@@ -36,7 +36,7 @@ function count(bits) {
   return total;
 }
 
-// The smallest and the largest number.
+// Returns the smallest and the largest number.
 function range(values) {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {
@@ -46,7 +46,7 @@ function range(values) {
   return [low, high];
 }
 
-// Whether (x, y) is inside a polygon, [[x, y], ...].
+// Returns whether (x, y) is inside a polygon, [[x, y], ...].
 function inside(polygon, x, y) {
   let odd = false;
   for (let at = 0, before = polygon.length - 1; at < polygon.length; before = at++) {
@@ -57,7 +57,7 @@ function inside(polygon, x, y) {
   return odd;
 }
 
-// The rows of a panel inside a polygon, as bits; `open(row)` says whether a row may be taken.
+// Returns the rows of a panel that are inside a polygon, as bits. `open(row)` says whether a row may be selected.
 function rowsInside(panel, polygon, size, open) {
   const bits = emptyBits(size);
   const [left, right] = range(polygon.map(([x]) => x));
@@ -70,7 +70,7 @@ function rowsInside(panel, polygon, size, open) {
   return bits;
 }
 
-// The row of a panel that is nearest to (x, y) and within a distance, all in the units of its map; -1 if none is.
+// Returns the row of a panel that is nearest to (x, y), in map coordinates; -1 if no row is nearer than `within`.
 function nearestRow(panel, x, y, within, open) {
   let [nearest, least] = [-1, within * within];
   for (let at = 0; at < panel.rows.length; at++) {
@@ -81,8 +81,9 @@ function nearestRow(panel, x, y, within, open) {
 }
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-// The place, in `places` [[x, y], ...] of pixels, that a key leads to from the place `at`, or else from `start`: an arrow to
-// the nearest in its direction, Page Down and Page Up to the next and the previous; -1 for none. Null is out of sight.
+// Returns the index in `places`, pixels [[x, y], ...], of the point that a key leads to from the point `at`: an arrow key to
+// the nearest point in its direction, Page Down and Page Up to the next and the previous point. Returns -1 if there is none.
+// A place is null if its point is outside the visible part. If there is no place `at`, arrow keys begin at the pixel `start`.
 function reached(key, places, at, start) {
   if (key === "PageDown") return (at + 1) % places.length;
   if (key === "PageUp") return (Math.max(at, 0) || places.length) - 1;
@@ -96,7 +97,7 @@ function reached(key, places, at, start) {
   return best;
 }
 
-// The rows whose text contains some words: as whole words, or else as parts of words.
+// Returns the rows, as bits, whose text contains `words` as whole words, or, if there are none, as parts of words.
 function rowsWith(texts, words, size) {
   const sought = words.trim().toLowerCase();
   const [parts, whole] = [emptyBits(size), emptyBits(size)];
@@ -111,18 +112,18 @@ function rowsWith(texts, words, size) {
   return whole.some(Boolean) ? whole : parts;
 }
 
-// A text in at most so many letters, cut between words where it can be.
+// Shortens a text to at most `most` letters; cuts it between words if possible.
 function shortened(text, most) {
   if (text.length <= most) return text;
   const cut = text.slice(0, most - 1);
   return `${cut.slice(0, Math.max(cut.lastIndexOf(" "), most / 2)).trimEnd()}…`;
 }
 
-const SAMPLED = 3000; // points from which groups are found
-const ROUNDS = 12;
+const SAMPLED = 3000; // maximum number of points from which groups are computed
+const ROUNDS = 12; // number of iterations of k-means
 
-// Rows that stand for groups of near points, the largest group first: those nearest to the means of k-means, which starts
-// from rows evenly spread over the list. Rows of the first language are preferred. `open(row)` says which rows count.
+// Clusters points by k-means, which starts from rows spread evenly over the list, and returns the row nearest to each mean,
+// the largest cluster first. Rows for which `preferred(row)` is true are preferred. Only rows with `open(row)` count.
 function typicalRows({ rows, x, y }, number, open, preferred) {
   const all = [...rows.keys()].filter((at) => open(rows[at]));
   const places = all.filter((_, at) => at % Math.ceil(all.length / SAMPLED) === 0);

@@ -1,4 +1,5 @@
-// The wire between the maps and Python: it is part of the fragment that a selection reruns, the maps are not.
+// Exchanges the selection between the maps and Python. A new selection reruns only the Streamlit fragment that contains
+// this component; the maps are outside the fragment, so they are not sent again.
 export default function ({ data, setTriggerValue }) {
   window.bgtMaps ??= {};
   window.bgtMaps.send = setTriggerValue;

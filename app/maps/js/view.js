@@ -1,7 +1,7 @@
-// All maps of a page as one screen: a large map, the others as small ones, bars, a legend, one row of tools. It tells its
-// host what the user does by `host(name, value)`, and takes data by `draw` and what stands out by `light`: it knows no
-// server, so that a page, a notebook or a saved file can mount it.
-const [LETTER, PRINTED] = [13, 10]; // size in pixels of texts on the maps, on a screen and on paper
+// All maps of a page: one large map, the others small, with bar charts, a legend and a row of tools. The class does not
+// depend on a server, so that the app's page, a notebook and a saved file can all show it. These hosts call `draw` with the
+// data, and `light` with the selected and highlighted rows. User actions call `host(name, value)`.
+const [LETTER, PRINTED] = [13, 10]; // size in pixels of the texts on the maps: on the screen, in print
 const PAUSE = 400; // milliseconds between two requests while the star is dragged
 
 class View {
@@ -55,7 +55,7 @@ class View {
     this.maps.forEach((map) => map.refresh());
   }
 
-  // A finger scrolls the page until "Select" was pressed with it; then it draws once.
+  // On a touch screen, a finger scrolls the page. After a tap on "Select", it draws one lasso.
   setMode(mode, event) {
     this.mode = mode;
     this.armed = mode === "select" && event?.pointerType === "touch";
@@ -65,7 +65,7 @@ class View {
     if (this.armed) this.say("Draw around points with a finger.");
   }
 
-  // Takes {key, rows, languages, maps, columns, colour, shapes, lines, large, file}; see `app/maps/compute.py`.
+  // Draws {key, rows, languages, maps, columns, colour, shapes, lines, large, file}, from `view` in `app/maps/compute.py`.
   draw(data) {
     const other = this.key !== data.key;
     Object.assign(this, { file: data.file, dense: data.lines.includes("density"), joined: data.lines.includes("translations"), shapes: data.shapes });
@@ -99,7 +99,7 @@ class View {
     this.root.dataset.drawn = data.key;
   }
 
-  // Puts each map into its place.
+  // Moves each map to its place on the page.
   arrange() {
     this.root.dataset.equal = Boolean(this.equal);
     this.maps.forEach((map) => {
@@ -122,7 +122,7 @@ class View {
     this.host("maps", { value: map.name });
   }
 
-  // What a mark looks like: functions of a row.
+  // Returns functions of a row that give the shape, size and colour of its mark.
   look() {
     if (this.looks) return this.looks;
     const { rows, palette, codes, shapes, size } = this;
@@ -142,7 +142,7 @@ class View {
     return this.looks;
   }
 
-  // Texts on the maps have this size from now on.
+  // Sets the size of the texts on the maps.
   letter(pixels) {
     this.pen ??= document.createElement("canvas").getContext("2d");
     this.pen.font = `${pixels}px ${getComputedStyle(this.root).fontFamily}`;
@@ -155,7 +155,8 @@ class View {
     return this.widths.get(text);
   }
 
-  // What each row is: hidden by the legend, left out by the bars, faded because others are lit, or shown.
+  // Returns the state of each row: hidden by the legend, filtered out by the bars, faded because others are highlighted, or
+  // shown.
   readStates() {
     const states = new Uint8Array(this.size).fill(SHOWN);
     const passing = this.bars.charts.length && this.barsDrawn ? this.bars.passing() : null;
@@ -168,7 +169,7 @@ class View {
     return states;
   }
 
-  // The legend, the bars, the search or the selection changed what is shown.
+  // Updates the maps after a change of the legend, the bars, the search or the selection.
   change() {
     this.states = this.readStates();
     this.bars.update();
@@ -176,7 +177,7 @@ class View {
     this.count();
   }
 
-  // What the host says stands out, is ringed, and is the star.
+  // Shows the host's selected rows, the rows with rings, and the star.
   light(lit) {
     if (!this.rows || lit.key !== this.key) return;
     if (this.lit?.focus !== lit.focus) this.closed = null;
@@ -203,11 +204,11 @@ class View {
   click(row) {
     this.closed = null;
     this.tip(null);
-    if (row === this.lit?.focus && count(unpacked(this.lit.chosen)) === 1) return this.change(); // it is the star already
+    if (row === this.lit?.focus && count(unpacked(this.lit.chosen)) === 1) return this.change(); // the row is already the star
     this.choose(bitsOf([row], this.size), false, row);
   }
 
-  // Selects rows. The host answers with what is near; until then only these are lit.
+  // Selects rows. The host answers with their nearest rows; until then, only the selected rows are highlighted.
   choose(bits, further = false, focus = -1, find = "") {
     this.armed = false;
     this.root.dataset.armed = false;
@@ -222,10 +223,10 @@ class View {
     const { movable = [], pinned = -1, slices = [] } = this.lit ?? {};
     const lit = { key: this.key, chosen: text, lit: text, focus, near: [], movable, pinned, slices };
     this.host("picked", { key: this.key, rows: text, id: focus >= 0 ? this.rows.id[focus] : "", find });
-    setTimeout(() => this.light(lit)); // many points take a while: the host is at work meanwhile
+    setTimeout(() => this.light(lit)); // painted later, so that the host computes meanwhile
   }
 
-  // Escape or a cross: the card goes first, then the selection.
+  // Handles Escape and the card's cross: closes the card, or clears the selection if no card is open.
   dismiss() {
     this.tip(null);
     const focus = this.lit?.focus ?? -1;
@@ -240,7 +241,7 @@ class View {
     this.light({ ...this.lit, pinned: row });
   }
 
-  // Words in the search field light up the points whose sentences have them.
+  // Highlights the points whose sentences contain the words in the search field.
   type() {
     this.lower ??= this.rows.text.map((text) => text.toLowerCase());
     const words = this.search.value.trim();
@@ -254,7 +255,7 @@ class View {
     else if (this.typed) this.say("No sentence has these words.");
   }
 
-  // The star is at a spot of a map: its sentence is generated there, now and then on the way and when it is dropped.
+  // Moves the star to a spot of a map. Requests a sentence for this spot when the star is dropped, and at intervals before.
   drag(map, spot, dropped) {
     if (!spot) return;
     const { focus } = this.lit;
@@ -263,13 +264,13 @@ class View {
     map.overlay();
     const now = performance.now();
     if (!this.lit.movable.includes(map.name)) return;
-    if (dropped && map.small) this.enlarge(map); // only the large map has room for the sentence that is written there
+    if (dropped && map.small) this.enlarge(map); // only the large map has room for the generated sentence
     if (!dropped && (this.waiting || now - (this.sent ?? 0) < PAUSE)) return;
     [this.waiting, this.sent] = [true, now];
     this.host("moved", { key: this.key, id: this.rows.id[focus], map: map.name, x: spot.x, y: spot.y, at: now });
   }
 
-  // A sentence and its translation beside the pointer.
+  // Shows a sentence and its translation beside the pointer.
   tip(row, event) {
     this.tooltip.hidden = row === null || row < 0 || (row === this.lit?.focus && this.closed !== row);
     if (this.tooltip.hidden || !event) return;
@@ -286,7 +287,7 @@ class View {
     this.tooltip.style.top = `${top + 14}px`;
   }
 
-  // The colours of the page, or of paper: light, and grey if wished.
+  // Sets the colours: those of the page, or for print those of the light theme, or greys.
   paint(paper = false, grey = false) {
     const { categories, palette, print } = this.colour;
     const colours = categories?.map((each) => (paper ? each.print : each.colour)) ?? (paper ? print : palette);
@@ -296,7 +297,7 @@ class View {
     this.looks = null;
   }
 
-  // All maps as one vector drawing of a width in millimetres: beside each other, or one below the other in a column.
+  // Returns all maps as one SVG drawing of this width in millimetres: side by side, or below each other if it is narrow.
   print({ width, caption = "", named = true, grey = false }) {
     const total = Math.round((width / 25.4) * 96);
     const wide = width >= 120 && this.maps.length > 1;
@@ -334,7 +335,7 @@ class View {
 
 const escaped = (text) => part("p", text).innerHTML;
 
-// The shade of each row of a column of numbers.
+// Returns the index in the palette for each row of a column of numbers.
 function shaded({ values, palette, low, high }) {
   const last = palette.length - 1;
   return Uint8Array.from(numbers(values), (value) => Math.max(0, Math.min(last, Math.round((last * (value - low)) / (high - low || 1))) || 0));

@@ -1,4 +1,4 @@
-"""Measure each page in a separate process, and write the results to `bench/RESULTS.md`.
+"""Run the benchmarks of each kind of work (a "page") in a separate process, and write the results to RESULTS.md.
 
     python -m bench                                      # measure all pages: an hour on an idle machine
     python -m bench training app                         # measure these pages; the others keep their results

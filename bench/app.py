@@ -3,9 +3,9 @@
     python -m bench app --data pairs.tsv
 
 Each command runs in a new process. The app runs in headless Chromium. It shows the first pairs of `--data`, and stored
-random vectors of 64 units. Before it is measured, it is opened once, and so has the vectors of its example sentences on
-disk. Times are wall-clock times, so the machine must be idle. A time ends when the result is visible: the heading, the
-whole page, all points of a map, or the number of selected sentences. Memory is the server's resident set.
+random vectors of 64 units. Opening it once before the measurement puts the vectors of its example sentences on disk.
+Times are wall-clock times, so the machine must be idle. A time ends when the result is visible: the heading, the whole
+page, all points of a map, or the number of selected sentences. Memory is the server's resident set size.
 """
 
 import argparse

@@ -83,8 +83,8 @@ class Ends(nn.Module):
         self.layer, self.lengths, self.begun, self.written = layer, lengths, 0, 0
 
     def scorer(self, latent: Tensor) -> Scorer:
-        """Start a search. Each sentence's length is appended to its latent bias, so that the search drops the length
-        together with a finished sentence."""
+        """Start a search. Each sentence's length is appended to its row of `latent_bias`, so that the search drops the
+        length together with a finished sentence."""
         inner = self.layer.scorer(latent)
         begun = self.begun % len(self.lengths)
         self.begun, self.written = begun + len(latent), 0

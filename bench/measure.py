@@ -76,7 +76,7 @@ def compare(
     """Return the row that compares our code with another tool; `ours` and `peer` are the seconds of each round.
 
     A round processes `amount` units, such as 1,000 sentences; `unit` is the name of the units in the plural. The floor
-    is the time of `operations` at `rate` operations per second (see `product_rate`); there is none for 0 `operations`.
+    is the time of `operations` at `rate` operations per second (see `product_rate`), and not stated for 0 `operations`.
     """
     spent, each = median(ours), operations / amount
     rates = [f"{amount / seconds:,.0f} {unit}/s" for seconds in (spent, median(peer))]

@@ -260,7 +260,7 @@ def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, flo
 def score_table(
     measures: Mapping[str, float | Mapping[str, float]], intervals: Mapping[tuple[str, str], tuple[float, float]]
 ) -> pd.DataFrame:
-    """Return a table of formatted scores, one row per measure. `intervals` comes from the function of this name."""
+    """Return a table of formatted scores, one row per measure. The function `intervals` returns `intervals`."""
     table = {name: value if isinstance(value, Mapping) else {"score": value} for name, value in measures.items()}
     columns = dict.fromkeys(column for row in table.values() for column in row if column not in ENDS)
     lines = []

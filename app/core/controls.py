@@ -14,7 +14,7 @@ from app.core.display import verbatim
 from app.core.inventory import ParallelText
 
 COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]  # the numbers of rows that the user can choose from
-SIDE_BY_SIDE = 4  # maximum number of languages that are shown side by side
+SIDE_BY_SIDE = 4  # maximum number of languages shown as buttons; more are in a select box
 CHARACTER, MARGINS = 6.6, 16  # in pixels: width of a character in a column's title, and of the two margins together
 LINE, MOST_LINES = 21, 12  # height of a line in pixels; maximum number of lines in a table's cell
 EXAMPLE = "You are late."  # the sentence that is shown until the user types another

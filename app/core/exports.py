@@ -163,7 +163,7 @@ def publication(figure: go.Figure, caption: str = "", width_mm: float = WIDTHS_M
     lines = [plain(line) for line in textwrap.wrap(caption, letters)]  # a caption may contain file names with HTML tags
     heading = f'<span style="font-size:{PIXELS["title"]}px;color:{INK["light"]}"><b>{title}</b></span>'
     above = CAPTION["line"] * (len(lines) + (2 if title else 1))
-    between = paper.layout.margin.t if title is None and paper.layout.margin.t else 12  # for titles of panels
+    between = paper.layout.margin.t if title is None and paper.layout.margin.t else 12  # space for titles of panels
     paper.update_layout(
         template="plotly_white",
         width=round(width_mm / INCH[0] * INCH[1]),

@@ -42,7 +42,7 @@ class ParallelText:
     """A set of sentences with translations in several languages, or of sentences in one language."""
 
     langs: tuple[str, ...]  # the languages whose sentences are shown
-    file: Path | None  # TSV (perhaps compressed) or Parquet, one column per language; None for built-in sentences
+    file: Path | None  # TSV (perhaps compressed) or Parquet, one column per language; None if built in or uploaded
     credit: str = ""  # the source of the sentences in Markdown, shown below them
     columns: tuple[str, ...] = ()  # languages of the file's columns, if they differ from `langs`
 
@@ -90,7 +90,7 @@ class StartOptions:
 
     @property
     def langs(self) -> list[str]:
-        """The languages of all texts; for encoders that accept any language."""
+        """The languages of all texts. The app offers these for an encoder that accepts any language."""
         return list(dict.fromkeys(lang for text in self.texts.values() for lang in text.langs))
 
 
@@ -318,7 +318,7 @@ def _uploaded(digest: str, langs: Sequence[str], count: int, _text: ParallelText
     langs = [_text.columns[int(side)] for side in sides]
     sentences = rows.translations(list(zip(*(table[side] for side in sides), strict=True)), langs)
     prefixes = sentences["id"].str.rstrip(string.digits)
-    if len(set(langs)) < len(langs):  # with both columns in one language, their ids would be equal
+    if len(set(langs)) < len(langs):  # if both columns have one language, their ids must differ
         prefixes = pd.Series(np.repeat([langs[0], f"{langs[1]}2_"], len(table)))
     pair = np.tile(places, len(sides))  # index in the whole text, so that ids stay the same if more rows are shown
     sentences = sentences.assign(id=prefixes + pair.astype(str).astype(object), pair=pair)

@@ -195,7 +195,7 @@ def read_path(path: Path) -> list[Cell]:
     cells = [cell for file in sorted(path.glob("*.parquet")) for cell in read_file(file)]
     if path.name != inventory.PROBES_FOLDER:
         return cells
-    own = path.parent  # files name the model differently; the app uses its path
+    own = path.parent  # files may name the model by another path
     return [replace(cell, model=str(own)) if inventory.short_name(cell.model) == own.name else cell for cell in cells]
 
 

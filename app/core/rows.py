@@ -183,7 +183,7 @@ def as_colour(values: pd.Series) -> pd.Series:
     counts = texts.value_counts()
     names = sorted(counts.index[: CATEGORIES - (len(counts) > CATEGORIES)], key=label_order)
     shown = texts.where(texts.isin(names) | texts.isna(), OTHER).fillna(NONE)
-    categories = dict.fromkeys([*names, *[OTHER] * (len(counts) > CATEGORIES), NONE])  # "other" may be a value
+    categories = dict.fromkeys([*names, *[OTHER] * (len(counts) > CATEGORIES), NONE])  # the column may contain "other"
     return pd.Series(pd.Categorical(shown, list(categories)), values.index)
 
 
@@ -229,8 +229,8 @@ def shipped_profiles() -> Profiles:
 
 
 def likeliest(grams: Collection[str], known: Profiles) -> tuple[str, dict[str, float]]:
-    """Return the language in which the n-grams have the highest log-probability, and for each language, how many nats
-    lower it is. The language is "" for a text without n-grams."""
+    """Return the language in which the n-grams have the highest log-probability ("" for a text without n-grams), and
+    for each language, by how many nats its log-probability is lower."""
     if not grams:
         return "", {}
     likelihoods = {lang: sum(log.get(gram, log[""]) for gram in grams) for lang, log in known.items()}
@@ -256,7 +256,7 @@ def foreign_letters(character: str, lang: str) -> str:
 
 
 def another_language(text: str, lang: str, known: Profiles | None = None) -> str:
-    """Guess the language of a text; return "" unless it is almost certainly not `lang`. URLs and names are ignored."""
+    """Guess the language of a text; return "" unless the text is almost certainly not in `lang`. Ignore URLs, names."""
     known = known or shipped_profiles()
     text = ADDRESSES.sub(" ", text.strip())
     if not text.isupper():

@@ -120,7 +120,7 @@ def use(table: pd.DataFrame, file: str, file_id: str) -> None:
                          key=f"use {file_id} {at}", width=190)
             for at, (title, use) in enumerate(zip(table, guessed, strict=True))
         ]  # fmt: skip
-    name, text, left_out = text_of(file, table, uses, GOLD not in uses)  # human scores of repeated pairs may differ
+    name, text, left_out = text_of(file, table, uses, GOLD not in uses)  # keep repeated pairs if they have scores
     for side, lang in enumerate(text.columns):
         if warning := state.warning(loaded, text.table[str(side)].tolist(), lang):
             st.warning(f"{rows.language_name(lang)}: {warning}")

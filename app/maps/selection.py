@@ -20,7 +20,7 @@ from bgt_core.errors import BgtError
 
 MAX_LISTED = 1_000  # maximum number of rows in the table
 COLUMNS = {"lang": "Language", "text": "Sentence", "translation": "Translation", **rows.COUNTED}
-SINGLE = {name: title for name, title in COLUMNS.items() if name not in ("lang", "translation")}  # for one language
+SINGLE = {name: title for name, title in COLUMNS.items() if name not in ("lang", "translation")}  # if one language
 NEAREST = 10  # number of sentences listed for each latent
 FOUND = 20  # number of sentences that a search by meaning or by style selects
 MAX_OFFERED = 200  # maximum number of sentences to choose from in the select box
@@ -214,7 +214,7 @@ def move(fitted: spaces.Spaces, method: geometry.Method) -> None:
 def written(
     loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, row: str, lang: str
 ) -> dict[str, str] | None:
-    """Return the sentences generated before and after the user dragged the star; None without a drag on these maps."""
+    """Return the sentences generated before and after the user dragged the star; None if it was not dragged here."""
     moved, known = st.session_state["moved"], (SEMANTIC, loaded.second_latent)
     if (moved["id"], *moved["of"]) != (row, fitted.semantic.digest, method) or moved["map"] not in known:
         return None

@@ -253,7 +253,7 @@ def marked(
     drawn = {of: known[pair] for pair, of in turned.items() if of[1::2] == (source.left, source.right)}
     lines = [(*names, *pair[::2]) for pair, names in drawn.items()]
     stars = pd.DataFrame(lines, columns=["kind", "label", "left", "right"])
-    parts = []  # `across` compares styles in two languages by way of the text's rows
+    parts = []  # these include the text's rows, because `across` needs them to compare styles in two languages
     for lang, side in ((source.left, "left"), (source.right, "right")):
         parts += [table[table["lang"] == lang]] * (source.left != source.right)
         parts.append(rows.table(stars[side].tolist(), lang, None))

@@ -216,7 +216,7 @@ def narrowed(table: pd.DataFrame, column: str, title: str, name: Callable[[str],
 
 def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:
     """Select the differences between the semantic and the second latent. Add `paper_gap`: the difference in percentage
-    points that the paper reports. It is NaN for models other than those of English and one language in the paper."""
+    points that the paper reports for a model of the same two languages; NaN if the paper reports no such result."""
     own = gaps[(gaps["first"] == SEMANTIC) & gaps["second"].isin((LANGUAGE, SYNTACTIC))]
     cells = [
         PUBLISHED.get((other_language(row.lang, row.langs.split()), row.task, row.lang))

@@ -113,7 +113,7 @@ def left_out(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
 
 
 def learnt_from(loaded: Loaded) -> str:
-    """Return a noun for the rows of the model's training data."""
+    """Return a noun for the rows of the model's training data, such as "translations"."""
     columns = parse_columns(loaded.info["arguments"].get("data.columns", loaded.langs))
     if LABEL in columns.values():
         return "labelled pairs of sentences"

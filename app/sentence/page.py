@@ -178,7 +178,7 @@ def links(loaded: state.Loaded, text: str, lang: str) -> None:
 
 
 def in_common(text: str, lang: str, *tables: pd.DataFrame) -> str:
-    """Count the sentences that share the text's closing mark, length and style: of the nearest, and of all."""
+    """Count the sentences that share the text's closing mark, length and style, among the nearest and among all."""
     counted = {"closing mark": [compute.alike(text, lang, table)["mark"] for table in tables]}
     tables = tuple(table[table["lang"] == lang] for table in tables)  # length and style differ between languages
     unit = "character" if primary(lang) in UNSPACED else "word"

@@ -104,7 +104,7 @@ def spaces(loaded: Loaded, table: pd.DataFrame, method: geometry.Method) -> Spac
 
 
 def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Method) -> Space:
-    """Embed and map all rows in one latent. The map is fitted without the user's typed rows, which are then added."""
+    """Embed and map all rows in one latent. The map is fitted without the user's typed rows, and then places them."""
     vectors = vectors_of(loaded, table, latent)
     own = table["own"].to_numpy()
     given = vectors[~own] if own.any() else vectors

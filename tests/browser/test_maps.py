@@ -42,7 +42,7 @@ def test_a_lasso_lights_the_same_sentences_on_the_other_map(visit: Visit, addres
         expect(page.get_by_text(f"{len(left)} selected sentences")).to_be_visible()
         expect(page.get_by_role("status").filter(has_text="selected")).to_have_text(f"{len(left)} of 600 selected")
     assert seen and all(seen)  # only the fragment beside the maps ran again, not the whole page
-    page.get_by_role("button", name="Nothing is selected").click()
+    page.get_by_role("button", name="Clear the selection").click()
     settle(page)
     assert lit(page, 0) == lit(page, 1) == []
 
@@ -154,7 +154,7 @@ def test_bars_filter_the_maps_and_each_other_and_become_the_selection(visit: Vis
     both = shown(page, 0)
     assert both == [row for row in questions if row.startswith("en")]
     expect(bars.get_by_role("status")).to_have_text(f"{len(both)} of 600 shown")
-    bars.get_by_role("button", name="Select the sentences that the bars leave").click()
+    bars.get_by_role("button", name="Select the sentences of the chosen bars").click()
     expect(page.get_by_text(f"{len(both)} selected sentences")).to_be_visible(timeout=20_000)
     settle(page)
     assert lit(page, 0) == both

@@ -10,7 +10,7 @@ class Bars {
     this.head = this.box.appendChild(part("div", "", "bgt-bars-head"));
     this.status = this.head.appendChild(part("span", ""));
     this.status.setAttribute("role", "status");
-    this.take = this.head.appendChild(pressed("Select these", "Select the sentences that the bars leave", () => this.select()));
+    this.take = this.head.appendChild(pressed("Select these", "Select the sentences of the chosen bars", () => this.select()));
     this.clear = this.head.appendChild(pressed("Clear", "Clear all bars", () => this.reset()));
     this.charts = [];
     document.addEventListener("pointerup", () => { this.from = null; });

@@ -48,7 +48,7 @@ class OneMap {
   draw(spec) {
     [this.name, this.title] = [spec.name, spec.title];
     this.box.setAttribute("aria-label", `Map of the ${this.title[0].toLowerCase()}${this.title.slice(1)}: ${this.view.size} sentences, coloured by ${this.view.colour.title.toLowerCase()}. A table below lists the same sentences.`);
-    this.canvas.setAttribute("aria-label", `${this.title}: arrow keys go to the nearest point in a direction, Page Up and Page Down through all points; Enter takes one, plus and minus zoom`);
+    this.canvas.setAttribute("aria-label", `${this.title}: arrow keys go to the nearest point in a direction, Page Up and Page Down through all points; Enter selects a point, plus and minus zoom`);
     if (spec !== this.spec) {
       const size = this.view.size;
       this.panelOf = new Int16Array(size).fill(-1);

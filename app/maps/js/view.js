@@ -18,17 +18,17 @@ class View {
     this.search.addEventListener("input", () => this.type());
     this.search.addEventListener("keydown", (event) => { if (event.key === "Enter") this.found(); });
     this.modes = {
-      select: this.tool("Select", "Draw around points with the mouse; a click takes one", (event) => this.setMode("select", event)),
+      select: this.tool("Select", "Draw around points with the mouse; a click selects one point", (event) => this.setMode("select", event)),
       pan: this.tool("Pan", "Move the maps", (event) => this.setMode("pan", event)),
     };
     this.tool("+", "Zoom in", () => this.maps.forEach((map) => map.zoom(1.4)));
     this.tool("−", "Zoom out", () => this.maps.forEach((map) => map.zoom(1 / 1.4)));
-    this.tool("Reset", "Show all of each map", () => this.maps.forEach((map) => map.reset()));
+    this.tool("Reset", "Show all points of each map", () => this.maps.forEach((map) => map.reset()));
     this.names = this.tool("Names", "Name groups by their most typical sentence", () => this.toggle("named", this.names));
     this.swap = this.tool("Swap", "Make the next map the large one", () => this.enlarge(this.maps[(this.maps.indexOf(this.large) + 1) % this.maps.length]));
-    this.even = this.tool("Side by side", "Draw all maps in one size", () => this.toggle("equal", this.even));
+    this.even = this.tool("Side by side", "Draw all maps in the same size", () => this.toggle("equal", this.even));
     this.tool("SVG", "Save the maps as a drawing", () => this.save());
-    this.clear = this.tool("Clear", "Nothing is selected", () => this.choose(new Uint8Array(0)));
+    this.clear = this.tool("Clear", "Clear the selection", () => this.choose(new Uint8Array(0)));
     this.status = this.bar.appendChild(part("span", "", "bgt-count"));
     this.status.setAttribute("role", "status");
     this.screen = root.appendChild(part("div", "", "bgt-screen"));
@@ -193,7 +193,7 @@ class View {
   count() {
     const chosen = this.lit?.chosen ? count(unpacked(this.lit.chosen)) : 0;
     const [some, total, lit] = [chosen, this.size, this.typed ? count(this.typed) : 0].map((number) => number.toLocaleString("en"));
-    this.say(this.typed ? `${lit} of ${total} lit` : chosen ? `${some} of ${total} selected` : `${total} sentences`);
+    this.say(this.typed ? `${lit} of ${total} match` : chosen ? `${some} of ${total} selected` : `${total} sentences`);
     this.clear.disabled = !chosen;
   }
 
@@ -213,7 +213,7 @@ class View {
     this.armed = false;
     this.root.dataset.armed = false;
     if (bits.length && !bits.some(Boolean)) {
-      this.say("No sentence is inside: the selection stays as it was.");
+      this.say("No sentence is inside the line: the selection does not change.");
       return;
     }
     if (further && this.lit?.chosen) bits = unpacked(this.lit.chosen).map((byte, at) => byte | bits[at]);

@@ -57,8 +57,8 @@ def latent_map(
     """Draw maps under their titles, one above the other, or `side_by_side`. The rows with ids in `chosen` stand out.
 
     `panels` has a table of points for each title: id, lang, text, translation, own, x, y, and the column `colour`. Each
-    language has its own symbol, in the order of `langs`; the user's own sentences are stars. Over 5,000 points are drawn
-    with WebGL: smaller, and the more transparent the more there are. A point's `customdata` is its row's id.
+    language has its own symbol, in the order of `langs`; the user's own sentences are stars. Over 5,000 points are
+    drawn with WebGL: smaller, and the more transparent the more there are. A point's `customdata` is its row's id.
     """
     count = sum(map(len, panels.values()))
     first = next(iter(panels.values()))

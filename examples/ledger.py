@@ -3,9 +3,9 @@
     python examples/ledger.py held-out.tsv --langs en,fr --model runs/writer --model bgt-en-fr
 
 The cost is the negative log-likelihood of the text under the model's own decoder. A latent that is not given is
-replaced by the mean of its prior. Only writers were trained with missing latents, so for other models, the costs
-without a latent are too high. The guide explains the table (docs/guide/write.md). Without a file, the built-in
-sentences are scored.
+replaced by the mean of its prior. Only models of `bgt train writer` were trained with missing latents, so for other
+models, the costs without a latent are too high. The guide explains the table (docs/guide/write.md). Without a file, the
+built-in sentences are scored.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def ledger(writers: Mapping[str, Writer], columns: Mapping[str, Sequence[str]]) 
         },
         samples=[ItemSample(rows)],
         about=f"{rows:,} lines in {', '.join(columns)}; nats of the text under the decoder, teacher-forced; "
-        "a hidden latent is the mean of its prior",
+        "a latent that is not given is replaced by the mean of its prior",
         lower_is_better=[key for key in costs if key.given != HELD],
     )
 
@@ -109,7 +109,7 @@ def token_classes(text: str, tokens: Sequence[str], lang: str) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="?", type=Path, help="held-out text: TSV, Parquet, or X for X.en and X.fr")
+    parser.add_argument("data", nargs="?", type=Path, help="text: TSV, Parquet, or X for the files X.en and X.fr")
     parser.add_argument("--langs", default="en", help="languages of the columns")
     parser.add_argument("--model", action="append", help="a model that generates text; repeatable")
     parser.add_argument("--limit", type=int, default=1_000, help="maximum number of lines to score")

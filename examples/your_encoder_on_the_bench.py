@@ -5,7 +5,7 @@
 An encoder is any function from sentences to vectors. If you run commands in the folder of this file, they accept it,
 too:
 
-    bgt evaluate sts sts --model python:your_encoder_on_the_bench:trigrams
+    bgt evaluate sts STS_FOLDER --model python:your_encoder_on_the_bench:trigrams
     bgt-probe --lang en --model python:your_encoder_on_the_bench:trigrams --latent semantic
 """
 

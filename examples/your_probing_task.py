@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--lang", choices=list(WORDS), default="en")
     parser.add_argument("--text", type=Path, help="one sentence per line; by default the example sentences")
     parser.add_argument("--items", type=int, default=2_000, help="maximum number of labelled sentences")
-    parser.add_argument("--seeds", type=int, default=5, help="number of probes, each tested on its own tenth")
+    parser.add_argument("--seeds", type=int, default=5, help="number of probes, each tested on another tenth of items")
     options = parser.parse_args()
     sentences = options.text.read_text(encoding="utf-8").splitlines() if options.text else None
     model = bgt_core.load()

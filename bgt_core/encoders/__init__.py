@@ -123,9 +123,9 @@ def open_encoder(
     """Open an encoder by its name: a path, KIND:FORM as in `KINDS`, or a name on the hub.
 
     An encoder that is not ours has one latent, "semantic", and accepts any `lang` (its `langs` are empty), unless its
-    code defines others. Its vectors are checked. A pickled encoder is opened again when it is unpickled. `precision`
-    applies to our models and to models of sentence-transformers; for these, "auto" changes nothing. Raises UsageError
-    for an unknown name, NotFound for an absent encoder, DataError for an object that is not an encoder.
+    code defines others. A pickled encoder is opened again when it is unpickled. `precision` applies to our models and
+    to models of sentence-transformers; for the latter, "auto" changes nothing. Raises UsageError for an unknown name,
+    NotFound for an absent encoder, DataError for an object that is not an encoder.
     """
     if not isinstance(spec, str | os.PathLike):
         raise UsageError(f"{spec}: expected a folder, or the name of a model", parameter="path")
@@ -153,7 +153,7 @@ def open_encoder(
 
 
 def identity(encoder: SentenceEncoder) -> str:
-    """Return a fingerprint of an encoder; for our models without precision and device, which change vectors little."""
+    """Return an encoder's fingerprint. For our models it ignores precision and device, which change vectors little."""
     return getattr(encoder, "identity", encoder.fingerprint)
 
 
@@ -165,8 +165,8 @@ def named_encoder(name: str, known: str, opens: Opens, user: str) -> SentenceEnc
         encoder = opens(name)
     except NotFound as error:
         raise NotFound(
-            f"{user} was made from vectors of {name}, which was not found. If {name} is a relative path, run "
-            f'this in the folder where the path begins, or correct "encoder" in the JSON file of {user}. ({error})'
+            f"{user} was made from vectors of {name}, which was not found. If {name} is a relative path, start bgt in "
+            f'the folder that it is relative to, or correct "encoder" in the JSON file of {user}. ({error})'
         ) from None
     if known and identity(encoder) != known:
         raise DataError(

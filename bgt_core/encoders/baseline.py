@@ -58,8 +58,8 @@ def tfidf() -> ExternalEncoder:
 
 
 def random(seed: int = 1, device: str = "auto", precision: str = "auto", like: str | Path = PRETRAINED) -> Embedder:
-    """Make the paper's random encoder: an untrained model with the recipe and tokenizer of the model in the folder
-    `like`. The same seed gives the same weights."""
+    """Make the random encoder of the BGT paper: an untrained model with the recipe and tokenizer of the model in the
+    folder `like`. The same seed gives the same weights."""
     folder = checkpoint.find(Path(like))
     config = checkpoint.read_config(folder)
     recipe = recipes.configure(config["recipe"], config["arguments"])

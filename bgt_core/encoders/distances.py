@@ -2,7 +2,7 @@
 
 Distances between posteriors are defined in `posterior.distances`. This module adds two measures: "wmd" is the Word
 Mover's Distance between bags of tokens (Kusner et al. 2015); "probability" is the probability that two sentences mean
-the same, which a trained `var-siamese` computes.
+the same, which a model trained with the recipe `var-siamese` computes.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class PosteriorEncoder(ExternalEncoder):
 
 
 class DuplicateEncoder(PosteriorEncoder):
-    """An encoder of a trained `var-siamese`. Similarity is the probability that two sentences mean the same."""
+    """An encoder from a model of the recipe `var-siamese`. Similarity is the probability of the same meaning."""
 
     threshold = 0.5  # pairs with at least this probability count as duplicates
 

@@ -108,8 +108,8 @@ def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], st
         signature.bind([], **dict.fromkeys(names))
     except TypeError as error:
         raise DataError(
-            f"{spec}: {title}{signature} can't be called with a list of sentences: {error}. Give the name of a "
-            "function that calls it with all arguments, or of the method of an object."
+            f"{spec}: {title}{signature} can't be called with a list of sentences: {error}. Name a function "
+            "that needs only the sentences. If it is a method, name it on an object, not on its class."
         ) from None
 
     def call(texts: list[str], lang: str, latent: str) -> Any:

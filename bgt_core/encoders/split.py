@@ -21,7 +21,7 @@ def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: 
     messages. `fingerprint` identifies the split, for example by the hash of its file; it is "" if unknown.
     """
 
-    @lru_cache(maxsize=2)  # callers often need both parts of the same vectors, in two languages
+    @lru_cache(maxsize=2)  # callers often embed the same sentences, in two languages, once for each latent
     def whole(sentences: tuple[str, ...], lang: str) -> np.ndarray:
         return inner.embed(sentences, lang=lang, latent=SEMANTIC)
 

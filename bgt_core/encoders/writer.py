@@ -1,4 +1,4 @@
-"""A writer, which generates text from the vectors of another encoder, together with this encoder."""
+"""An encoder that joins a writer, which generates text from another encoder's vectors, with that encoder."""
 
 from collections.abc import Iterable
 from functools import cached_property

@@ -40,7 +40,7 @@ def bootstrap(
     resamples: int,
     seed: int,
 ) -> tuple[dict[Key, np.ndarray], dict[Key, np.ndarray]]:
-    """Return two dicts: {name: statistic on the original items} and {name: statistics on all resamples, (R, ...)}.
+    """Return two dicts: {name: statistic on the original items} and {name: its values on R resamples, (R, ...)}.
 
     `statistic` takes one array of weights (B, N) for each of `samples`, and returns {name: array (B, ...)}.
     """

@@ -29,7 +29,7 @@ class Difference(NamedTuple):
     second: str
     difference: Estimate
     p: float  # two-sided p-value
-    p_holm: float  # corrected by Holm's method for the number of differences in `Statistic.families`
+    p_holm: float  # p, corrected by Holm's method for all differences of the same family (`Statistic.families`)
 
     def seen_from(self, system: str) -> Difference:
         """Return the score of `system` minus the score of the other system. If `system` is `first`, return self."""
@@ -51,7 +51,7 @@ class Result:
     level: float  # confidence level of the intervals
     resamples: int
     seed: int
-    models: Mapping[str, SentenceEncoder] = field(default_factory=dict)  # a system's name begins with its model's name
+    models: Mapping[str, SentenceEncoder] = field(default_factory=dict)  # model name -> encoder
     task: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)  # settings of the task
     across: str = "system"  # the field of the score names whose values become columns of the table
@@ -85,7 +85,7 @@ class Result:
 
     def rows(self) -> Table:
         """Make the table for .parquet and .csv files. Its columns are `tables.ROWS`; a row has one system's score."""
-        models = sorted(self.models, key=len, reverse=True)  # longest first: a name with "a b " also begins with "a "
+        models = sorted(self.models, key=len, reverse=True)  # longest first: the system "a b x" also begins with "a"
         owners = {
             system: next((name for name in models if f"{system} ".startswith(f"{name} ")), "")
             for system in self.systems
@@ -297,7 +297,7 @@ def sign_test(first: np.ndarray, second: np.ndarray) -> float:
 def marks_of(
     statistic: Statistic, key: Key, values: np.ndarray, same: Collection[tuple[Key, frozenset[str]]]
 ) -> dict[str, str]:
-    """Return {system: "best" or "tied"}, given all scores, (S,). `same`: systems that do not differ significantly."""
+    """Return {system: "best" or "tied"}, given scores (S,). `same`: pairs that do not differ significantly."""
     sign = -1 if key in statistic.lower_is_better else 1
     of = {name: sign * value for name, value in zip(statistic.systems, values, strict=True) if not np.isnan(value)}
     of = {name: of[name] for name in compared_of(statistic) if name in of}

@@ -254,7 +254,7 @@ def _akin(word: str, other: str) -> bool:
 
 
 def _length(text: str, lang: str) -> int:
-    """Count words, or characters in a language without spaces, without punctuation and phrases like "please"."""
+    """Count words, or characters if the language has no spaces. Omit punctuation and phrases like "please"."""
     text = ASIDES.sub(" ", text.translate(APOSTROPHES))
     units = text if primary(lang) in UNSPACED else re.split(r"[\s-]", text)
     return sum(any(map(str.isalnum, unit)) for unit in units)

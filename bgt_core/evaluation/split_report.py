@@ -22,7 +22,7 @@ from bgt_core.splitting import Split
 from bgt_core.tables import Table, markdown_text
 
 LINES = 1_000  # maximum number of held-out lines that are measured
-AS_THEY_ARE, PRIVATE = "as they are", ": private"  # the system of whole vectors; suffix of private parts' names
+AS_THEY_ARE, PRIVATE = "as they are", ": private"  # name of the system of whole vectors; suffix for private parts
 GUESS = "the most frequent"  # name of the system that always predicts the most frequent label
 FOLDS = 5
 PROBES = "Accuracy of linear probes"

@@ -193,7 +193,7 @@ def read_set(file: StsFile, without: Sequence[str] = ()) -> StsSet:
         if file.year == "stsb" and without:
             name += f" without {', '.join(without)}"
             names.append("year")
-            wanted.append(2 if path.name.startswith("sts-") else 3)  # has the year: "main-news/headlines/2016"
+            wanted.append(2 if path.name.startswith("sts-") else 3)  # the column that ends with the year: a/b/2016
         for place, (score, left, right, *origin) in tsv_rows(path, names, wanted):
             header = place == 1 and score == "relatedness_score"
             if not header and not any(each.split("/")[-1].startswith(tuple(without)) for each in origin):
@@ -242,5 +242,5 @@ def dataset_warnings(sets: Sequence[StsSet]) -> list[str]:
         # SMT of 2013 may be missing, because it has its own licence; `sts.explain` states whether it is used
         missing = PAIRS.get(year, {}).keys() - names - {"SMT"}
         if missing:
-            warnings.append(f"{year} lacks {', '.join(sorted(missing))}: compare its score with no published one.")
+            warnings.append(f"{year} lacks {', '.join(sorted(missing))}: don't compare its score with published ones.")
     return warnings

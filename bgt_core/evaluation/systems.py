@@ -13,7 +13,7 @@ from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.vectors.arrays import matrix, numbers, rounded
 
 PAIRS = 8_192  # maximum number of sentence pairs embedded at once, which limits memory
-MOST_WORDS = 300  # maximum words and marks of a text; it is embedded once without each word
+MOST_WORDS = 300  # maximum number of words and marks of a text, which is embedded once without each of them
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ NUMBER, DIGITS, NAMES = "numbers kept %", "digits copied %", "names kept %"
 KEPT = (NEGATION, NO_NEGATION, NUMBER, DIGITS, NAMES)
 
 Columns = Mapping[str, Sequence[str]]  # language -> N sentences; row n has the same meaning in all languages
-OfWeights = Callable[[np.ndarray], np.ndarray]  # weights of N sentences, (B, N) -> scores, (B,)
+OfWeights = Callable[[np.ndarray], np.ndarray]  # weights of N sentences in B resamples, (B, N) -> B scores, (B,)
 
 
 def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[str, Writer]:

@@ -69,7 +69,7 @@ class Statistics:
         return len(next(iter(self.means.values())))
 
     def constant(self, lang: str) -> np.ndarray:
-        """Return True for units that are constant in a language, (D,); rounding errors in them could reveal it."""
+        """Return which units are constant in a language, (D,) bool: their rounding errors could reveal the language."""
         return np.sqrt(self.covariances[lang].diagonal()) <= 1e-7 * np.abs(self.means[lang])
 
 
@@ -110,7 +110,7 @@ class RandomRows:
 
     def __init__(self, most: int):
         self.most, self.count = most, 0
-        self.arrays: list[np.ndarray] = []  # arrays of `most` rows, the first one with the keys; `count` rows are used
+        self.arrays: list[np.ndarray] = []  # the first array has the keys; `count` of the `most` rows are in use
 
     def add(self, *arrays: np.ndarray) -> list[np.ndarray]:
         """Offer rows, given as arrays; the first has their keys. Return the rows that are rejected or replaced."""

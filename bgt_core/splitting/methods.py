@@ -205,7 +205,7 @@ class Reader(nn.Module):
         self.up, self.down = nn.Linear(width, UNITS), nn.Linear(UNITS, factors, bias=False)
         nn.init.zeros_(self.down.weight)
         with torch.no_grad():
-            self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # as if units had variance 1
+            self.up.weight /= float(np.sqrt(np.trace(covariance) / width)) / scale  # as for inputs with variance 1
 
     def forward(self, vectors: Tensor) -> Tensor:
         centred = (vectors - self.offset) / self.root / self.root

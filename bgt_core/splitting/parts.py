@@ -143,7 +143,7 @@ TEXT = """# A split of {encoder}
 Fitted by `bgt split` with the method {method} on {rows} rows of sentences that mean the same, in {langs}. A vector of
 {width} units is split into a shared part of {shared_width} units and a private part of {width} units.
 
-| {held_out_rows} held-out rows | nearest is of the same row, % | nearest of all columns, % | language told, % |
+| {held_out_rows} held-out rows | translation is nearest in its column, % | in all columns, % | language told, % |
 |---|---:|---:|---:|
 {table}
 

@@ -70,7 +70,7 @@ class Fidelity(Task[HeldOut]):
     and names are compared only if they are the same in the sentence with the semantic latent and in the reference.
     """
 
-    data = "Translations that were not trained on: TSV, Parquet, or X for X.en and X.fr."
+    data = "Translations that were not trained on: TSV, Parquet, or X for the files X.en and X.fr."
     across = "measure"
 
     langs: Langs

@@ -62,7 +62,7 @@ class Inversion(Task[Texts]):
     across = "measure"
 
     lang: Lang = "en"
-    train: Annotated[Path | None, "Training sentences for a baseline: the one with the nearest vector."] = None
+    train: Annotated[Path | None, "Training sentences; a baseline outputs the one with the nearest vector."] = None
     limit: Annotated[int, "Maximum number of lines to use, evenly spaced."] = 300
     beam: BeamSize = 8
     corrections: Annotated[int, "Number of correction rounds, for a writer that was trained with drafts."] = 0

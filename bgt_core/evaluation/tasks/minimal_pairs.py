@@ -55,7 +55,7 @@ class MinimalPairs(Task[Sequence[RolePair]]):
         return role_pairs(self.count, seed)
 
     def statistic(self, items: Sequence[RolePair], encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
-        """Generate each sentence from its own latents, its translation's semantic latent, and its twin's style."""
+        """Generate sentences from their own latents, a translation's semantic latent, or a twin's language latent."""
         langs = text_columns(self.langs)[1]
         if not set(langs) <= set(LANGS):
             raise UsageError(f"{self.langs}: expected en, fr or en,fr.", parameter="langs")
@@ -75,7 +75,7 @@ TASK = MinimalPairs
 
 
 def measured(writer: Writer, langs: Sequence[str], pairs: Sequence[RolePair]) -> list[tuple[Writing, str, np.ndarray]]:
-    """Return (writing, measure, N scores) for each combination of latents; a pair's score is its sentences' mean."""
+    """Return (writing, measure, scores of N pairs) for each plan and measure; a pair's score is its sentences' mean."""
     texts = {lang: [text for pair in pairs for text in pair.texts[lang]] for lang in langs}
     persons = {
         lang: [names for pair in pairs for names in (pair.persons[lang], pair.persons[lang][::-1])] for lang in langs

@@ -45,7 +45,7 @@ class Retrieval(Task[Translations]):
     another line is a miss.
     """
 
-    data = "Translations: TSV, Parquet, or X for X.en and X.fr. Each file is measured separately."
+    data = "Translations: TSV, Parquet, or X for the files X.en and X.fr. Each text is measured separately."
     across = "direction"
 
     langs: Langs

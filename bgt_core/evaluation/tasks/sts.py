@@ -25,7 +25,7 @@ from bgt_core.tables import Table, Value, save
 YEARS = "2012-2016"
 AGGREGATES = {  # ways to average the data sets of a year; published scores use different ways
     "mean": "Pearson of each data set, averaged (the BGT paper)",
-    "weighted": "Pearson of each data set, averaged by their pairs (SentEval's wmean)",
+    "weighted": "Pearson of each data set, weighted by its number of pairs and averaged (SentEval's wmean)",
     "concatenated": "Spearman of all pairs in one list (Sentence-BERT, SimCSE, MTEB)",
 }
 
@@ -79,7 +79,7 @@ class Sts(Task[Sequence[StsSet]]):
             splits = hard_splits([data for data in sets if data.year.isdigit()])
             note = (
                 f"Hard STS: {len(splits[0].gold):,} different pairs (the paper has {PUBLISHED_PAIRS:,}, with 2013 "
-                "SMT and 2016); the top and bottom shares are taken from these pairs"
+                "SMT and 2016); in names of subsets, 20% means 20% of these pairs"
             )
             sets, warnings = [*sets, *splits], [*warnings, note]
         across = any(data.left_lang != data.right_lang for data in sets)

@@ -131,7 +131,7 @@ class Style(Task[Sequence[Quadruple]]):
             scores=means if several else Statistic.scores,
             samples=[ItemSample(of.shape[2], (2, number)) for number, of in enumerate(averaged.values()) if several],
             hits=hits,
-            about=f"{len(items):,} quadruples in {', '.join(langs)}; x 100: those that are right, ties count half"
+            about=f"{len(items):,} quadruples in {', '.join(langs)}; x 100: share of right choices, ties count half"
             + (f"; mean: of {len(averaged)} of the {len(right)} styles" if several else ""),
         )
 

@@ -5,7 +5,7 @@
 Each measure is a ratio of two counts, which are summed over all queries before they are divided: 2 x shared brackets
 (for dependencies, arcs) / all brackets of both sentences; tree edits / nodes of both trees; words with the same part of
 speech / words. Brackets are (label, start, end) and are compared as multisets. The outermost bracket counts, as in the
-evaluation of the VGVAE.
+evaluation of Chen et al.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ EXPLAINED = {
     CONSTITUENTS: "labelled F1 of brackets: micro-averaged, ROOT counted, parts of speech not",
     DEPENDENCIES: "labelled attachment: words with the same head and relation, subtypes cut off",
 }
-LENGTHS = (1, 29)  # minimum and maximum number of words in the VGVAE paper's evaluation
+LENGTHS = (1, 29)  # minimum and maximum number of words in the evaluation of Chen et al.
 LONGEST = 200  # largest number of words that users may allow
 
 

@@ -53,11 +53,11 @@ class Transfer(Task[Columns]):
     of the question and closing mark. For each value of a property, the style sentences are drawn from the sentences of
     DATA that have this value. The sources are sentences of either language whose reference (the same sentence or its
     translation, in the language of the output) has another value. The scores are the share of generated sentences that
-    have the value, and the lower-cased chrF of all generated sentences to their references. If style had no effect, the
-    shares of all values of a property would add up to at most about 100 %.
+    have the value, and the lower-cased chrF of all generated sentences to their references. If the style sentences had
+    no effect, the shares of a property's values would add up to about 100 % or less: a text has at most one of them.
     """
 
-    data = "Translations that were not trained on: TSV, Parquet, or X for X.en and X.fr."
+    data = "Translations that were not trained on: TSV, Parquet, or X for the files X.en and X.fr."
     across = "measure"
 
     langs: Langs

@@ -100,7 +100,7 @@ def compared_by(encoder: SentenceEncoder, distance: str) -> SentenceEncoder:
     """
     check_choice(NAMES, distance=distance)
     if not isinstance(encoder, Embedder):
-        raise UsageError(f"{distance}: only our models have posteriors to compare; leave it out.", parameter="distance")
+        raise UsageError(f"{distance}: only our models have posteriors; leave the distance out.", parameter="distance")
     if distance == "cosine":
         return encoder
     kinds = {PROBABILITY: DuplicateEncoder, WMD: WordMover}
@@ -166,7 +166,7 @@ class ReferenceProbability:
     def __init__(self, embedder: Embedder):
         """Raises UsageError if the model is not a reference classifier."""
         if not isinstance(embedder.model, ReferenceModel):
-            raise UsageError("this model is not a reference classifier: train a reference-classifier.")
+            raise UsageError("this model is not a reference classifier: `bgt train reference-classifier`.")
         self._embedder, self._model = embedder, embedder.model
 
     @classmethod

@@ -54,7 +54,7 @@ class Result:
     models: Mapping[str, SentenceEncoder] = field(default_factory=dict)  # model name -> encoder
     task: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)  # settings of the task
-    across: str = "system"  # the field of the score names whose values become columns of the table
+    across: str = "system"  # columns of the table: "system", or a field of the scores' keys
     source: str = ""  # the files from which the items were read
 
     def value(self, key: Sequence[Any], system: str | None = None) -> float:

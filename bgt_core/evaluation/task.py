@@ -34,7 +34,7 @@ class Task(Protocol[Items]):
     """
 
     data: ClassVar[str] = ""  # help text of the argument DATA; empty if the task takes no files
-    across: ClassVar[str] = "system"  # columns of the table: "system", or a field of `comparison.Key`
+    across: ClassVar[str] = "system"  # columns of the table: "system", or a field of the scores' keys
     own_probability: ClassVar[bool] = False  # whether a duplicate classifier's probability replaces the cosine
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Items:

@@ -204,7 +204,7 @@ def draw(seed: Sequence[int], first: int, count: int) -> np.ndarray:
 
 
 def needed_rows(width: int) -> int:
-    """Return the number of rows, with held-out rows, that are needed to estimate covariances of vectors (N, width)."""
+    """Return the number of rows, including held-out rows, needed to estimate covariances of vectors (N, width)."""
     return -(-OF_WIDTH * width * ONE_IN // (ONE_IN - 1))
 
 

@@ -93,7 +93,7 @@ class Fidelity(Task[HeldOut]):
         )
         fitting = [pair for pair in pairs if fewest <= len(pair[0].split()) <= most]
         if len(fitting) < 2:
-            raise DataError(f"{len(fitting)} of {len(pairs)} pairs have {fewest} to {most} words; at least 2 must.")
+            raise DataError(f"{len(fitting)} of {len(pairs)} pairs have {fewest} to {most} words; expected 2 or more.")
         sides = [list(zip(*rows, strict=True)) or [(), ()] for rows in (evenly(fitting, self.limit), train)]
         columns, of_train = (dict(zip(language_pair(self.langs), both, strict=True)) for both in sides)
         return HeldOut(columns, of_train if self.train else None)

@@ -233,7 +233,7 @@ def pooled(sets: Sequence[StsSet]) -> StsSet:
     too, seems to have removed only pairs whose score is the same.
     """
     if not sets:
-        raise DataError("Hard STS: no data sets of SemEval years; give one or more, because their pairs are selected.")
+        raise DataError("Hard STS: no data sets of SemEval years to select pairs from; give one or more.")
     rows = dict.fromkeys(row for data in sets for row in zip(data.left, data.right, map(float, data.gold), strict=True))
     left, right, gold = (list(column) for column in zip(*rows, strict=True))
     return replace(sets[0], year="hard", name="all", gold=np.array(gold), left=left, right=right)

@@ -61,7 +61,7 @@ class Result:
         """Return a score of `system`, by default of the only system; `key` is the score's name, or its first fields.
 
         Raises:
-            UsageError: No such score, or several.
+            UsageError: `key` names no score, or several.
         """
         matching = [cells for name, cells in self.scores.items() if name[: len(key)] == tuple(key)]
         names = [system] if system else self.systems
@@ -284,7 +284,7 @@ def compared_of(statistic: Statistic) -> Sequence[str]:
 
 
 def sign_test(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the exact p-value for the null hypothesis that each of two systems is better on equally many items (N,).
+    """Return the exact p-value for the null hypothesis that each system beats the other on equally many of N items.
 
     Unlike a test by resamples, this test works even if one system is always right and the other is always wrong.
     """
@@ -297,7 +297,7 @@ def sign_test(first: np.ndarray, second: np.ndarray) -> float:
 def marks_of(
     statistic: Statistic, key: Key, values: np.ndarray, same: Collection[tuple[Key, frozenset[str]]]
 ) -> dict[str, str]:
-    """Return {system: "best" or "tied"}, given scores (S,). `same`: pairs that do not differ significantly."""
+    """Return {system: "best" or "tied"}, given scores (S,). `same`: system pairs that do not differ significantly."""
     sign = -1 if key in statistic.lower_is_better else 1
     of = {name: sign * value for name, value in zip(statistic.systems, values, strict=True) if not np.isnan(value)}
     of = {name: of[name] for name in compared_of(statistic) if name in of}

@@ -21,7 +21,7 @@ def distances(left: Sequence[OrderedTree], right: Sequence[OrderedTree]) -> np.n
 
 
 def _arrays(tree: OrderedTree, codes: dict[str, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return each node's label code, each node's leftmost leaf, and the keyroots: the last node of each such leaf."""
+    """Return each node's label code, each node's leftmost leaf, and the keyroots: the last node with each such leaf."""
     labels, first = tree
     keyroots = sorted({leaf: node for node, leaf in enumerate(first)}.values())
     numbers = [codes.setdefault(label, len(codes)) for label in labels]

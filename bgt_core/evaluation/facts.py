@@ -219,7 +219,7 @@ def differences(checked: Sequence[Check]) -> str:
 
 
 def _other_content(source: str, output: str, lang: str) -> Iterator[str]:
-    """Yield "WORD lost" and "WORD added" for content words that the other text neither contains nor replaces."""
+    """Yield "WORDS lost" for content words of the source that the output lacks, and "WORDS added" for the reverse."""
     if primary(lang) not in _LIGHT:
         return
     before, after = _content(source, lang), _content(output, lang)

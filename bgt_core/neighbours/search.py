@@ -194,7 +194,7 @@ def check_widths(left: Rows, right: Rows) -> None:
 
 
 def ranks_of_nearest(queries: Rows, candidates: Rows, lists: Lists, sample: np.ndarray) -> np.ndarray:
-    """Count, for each of S sampled queries, the lists nearer to it than any list that has its nearest neighbour."""
+    """For each of S sampled queries, count the lists nearer than all lists with the query's nearest neighbour."""
     sampled = Rows(queries.vectors, queries.chosen[sample])
     _, nearest = search(sampled, candidates, all_blocks(sampled, candidates), 1)  # (S, 1)
     neighbours = Rows(candidates.vectors, candidates.chosen[nearest[:, 0]])

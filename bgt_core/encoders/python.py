@@ -109,7 +109,7 @@ def _calling(spec: str, function: Callable[..., Any]) -> Callable[[list[str], st
     except TypeError as error:
         raise DataError(
             f"{spec}: {title}{signature} can't be called with a list of sentences: {error}. Name a function "
-            "that needs only the sentences. If it is a method, name it on an object, not on its class."
+            "that needs only the sentences, or the method of an object instead of a method of its class."
         ) from None
 
     def call(texts: list[str], lang: str, latent: str) -> Any:

@@ -35,12 +35,12 @@ class Linear(nn.Linear):
     """An `nn.Linear` that computes x W^T + b with the function `linear`."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map x (..., K) to (..., N)."""
+        """Map x (..., inputs) to (..., outputs)."""
         return linear(x, self.weight, self.bias)
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Compute `F.linear` with torch's fastest operator: x (..., K), weight (N, K), bias (N,) -> (..., N)."""
+    """Compute `F.linear` with torch's fastest operator: x (..., inputs), weight (outputs, inputs) -> (..., outputs)."""
     if x.dim() == 2 and torch.is_grad_enabled() and compiles_shapes(x):
         return _FirstRows.apply(F.linear(_PadRows.apply(x), weight, bias), len(x))
     if not uses_onednn(x) or torch.is_autocast_enabled("cpu"):
@@ -63,7 +63,7 @@ def on_grid(count: int) -> int:
 
 
 def pad_to_grid(x: Tensor) -> Tensor:
-    """Append rows of zeros to a matrix: (N, H) -> (on_grid(N), H). `_PadRows` is the same function with a gradient."""
+    """Append rows of zeros to a matrix: (R, H) -> (on_grid(R), H). `_PadRows` is the same function with a gradient."""
     padded = x.new_empty(on_grid(len(x)), x.shape[1])
     padded[: len(x)], padded[len(x) :] = x, 0
     return padded
@@ -115,16 +115,16 @@ class Int8Linear(nn.Module):
     def __init__(self, layer: nn.Linear):
         super().__init__()
         weight = layer.weight.detach()
-        self.scales = weight.abs().amax(1).clamp(min=TINY) / 127  # (N,) float32
-        rounded = (weight / self.scales[:, None]).round().to(torch.int8)  # (N, K)
+        self.scales = weight.abs().amax(1).clamp(min=TINY) / 127  # (outputs,) float32
+        rounded = (weight / self.scales[:, None]).round().to(torch.int8)  # (outputs, inputs)
         self.packed = prepack_int8(rounded) if HAS_ONEDNN_INT8 else rounded
         self.bias = layer.bias if layer.bias is None else layer.bias.detach()
-        # The integer that stands for x = 0. Without VNNI, oneDNN adds pairs of products in 16 bits. To avoid an
-        # overflow, x is then rounded to 7 bits instead of 8.
+        # `zero` is the integer that stands for x = 0. On a CPU without VNNI instructions, oneDNN adds pairs of products
+        # in 16 bits; to avoid an overflow, x is then rounded to 7 bits instead of 8.
         self.zero = 128 if cpu_has("avx512_vnni") else 64
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map x (..., K) to (..., N), in the dtype that `matmul_dtype` returns for x."""
+        """Map x (..., inputs) to (..., outputs), in the dtype that `matmul_dtype` returns for x."""
         low, high = x.aminmax()
         scale = max(-low.item(), high.item(), TINY) / (self.zero - 1)
         half = torch.tensor(self.zero + 0.5, dtype=torch.float32, device="cpu")
@@ -136,12 +136,12 @@ class Int8Linear(nn.Module):
 
 
 def _onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Compute `linear` with oneDNN in float32, without a gradient: x (..., K), weight (N, K), bias (N,) -> (..., N)."""
+    """Compute `linear` with oneDNN in float32, without a gradient."""
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
 def prepack_int8(rounded: Tensor) -> Tensor:
-    """Copy an int8 matrix (N, K) into oneDNN's memory layout."""
+    """Copy an int8 matrix (outputs, inputs) into oneDNN's memory layout."""
     return torch.ops.onednn.qlinear_prepack(rounded, None)
 
 
@@ -156,7 +156,7 @@ def multiply_int8(
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """Compute x W^T + b with oneDNN: x (M, K), weight W (N, K), bias b (N,) -> (M, N)."""
+        """Compute x W^T + b with oneDNN: x (R, inputs), weight W (outputs, inputs) -> (R, outputs)."""
         ctx.save_for_backward(x, weight)
         return _onednn(x, weight, bias)
 

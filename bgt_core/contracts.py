@@ -6,13 +6,13 @@ batches, a model (`models.bgt`) predicts, an objective (`objectives`) adds losse
     text -> Tokens -> Batch -> Posterior / Outputs -> Loss     in training
     text -> Tokens -> Posterior -> { vectors | text }          in use (`embedder`, `generation`)
 
-Shapes have the same letters in all modules: B sentences in a batch, T tokens in its longest sentence, N tokens in the
-whole batch without padding, H hidden units, L latent units, V tokens in the vocabulary. Where there is no batch, N is
-the number of sentences, and D the size of a vector.
+Shapes have the same letters in all modules: B sentences in a batch, T tokens in its longest sentence, R real tokens in
+the whole batch (all tokens except padding), H hidden units, L latent units, V tokens in the vocabulary, and S keys to
+which a token attends. N sentences that are not in a batch have vectors of D units.
 
 A row of the data has sentences with the same meaning, one per *column*, usually a sentence and its translation. A
 *side* of a batch has the sentences of one column, which are all in one language. If all languages differ, the columns
-are named by language ("en", "fr"); otherwise they have any names ("a", "b"). Each column is predicted from another.
+are named by language ("en", "fr"); otherwise they have any names ("a", "b").
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkabl
 
 import numpy as np
 
-if TYPE_CHECKING:  # importing torch takes a second, and processes that prepare text do not need it
+if TYPE_CHECKING:  # importing torch takes a second, and processes that only read text do not need it
     import torch
     from torch import Tensor, nn
 
@@ -40,7 +40,7 @@ class Tokens:
     ids: Tensor  # (B, T) int64
     mask: Tensor  # (B, T) bool, True at real tokens (EOS included)
     lang: str
-    # (N,) int64: indices of the real tokens in mask.flatten(), computed on the CPU, since nonzero() waits for a GPU
+    # (R,) int64: indices of the real tokens in mask.flatten(), computed on the CPU, since nonzero() waits for a GPU
     flat_index: Tensor
 
     @classmethod
@@ -70,12 +70,12 @@ class Tokens:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """A micro-batch: B sentence pairs, or larger groups of translations. BGT reconstructs all columns from the anchor
-    column's semantic latent, and predicts a column's translation from the semantic latent of another column."""
+    """A micro-batch: B rows, each a sentence and its translations. BGT reconstructs all columns from the semantic
+    latent of the anchor column. It also translates: it predicts each column from another column's semantic latent."""
 
     sides: Mapping[str, Tokens]
-    anchor: str  # the column whose semantic latent all reconstructions of the batch share (paper, sec. 3)
-    shift: int = 1  # column i is predicted from column i + shift (cyclically); changes per batch, 1 for two columns
+    anchor: str  # the column whose semantic latent all reconstructions of the batch share (BGT paper, sec. 3)
+    shift: int = 1  # column i is translated from column i + shift, cyclically; differs between batches, 1 for 2 columns
     negatives: Mapping[str, Tokens] = field(default_factory=dict)  # One hard negative for each sentence.
     # `altered`: column -> for each of its sentences, another one with nearly the same words, but another meaning.
     altered: Mapping[str, Tokens] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Batch:
         return len(next(iter(self.sides.values())).ids)
 
     def source(self, column: str) -> str:
-        """Return the column from which `column` is predicted: `shift` columns later, or the other one of two."""
+        """Return the column from which `column` is predicted: the column `shift` places later, cyclically."""
         columns = list(self.sides)
         return columns[(columns.index(column) + self.shift) % len(columns)]
 
@@ -149,7 +149,7 @@ class Prediction(Protocol):
     """A prediction with a negative log-likelihood.
 
     The field `role` says what is predicted, and so which objective includes the loss. `Elbo` includes reconstructions,
-    translations and recombinations, which are predicted from latents of different sentences. Other objectives include
+    translations, and recombinations (sentences predicted from the latents of two sentences). Other objectives include
     paraphrases, word positions, and class labels (role "auxiliary").
     """
 
@@ -178,14 +178,14 @@ class Outputs:
     """The outputs of a model for a batch. Objectives compute the loss from these outputs alone."""
 
     semantic: Mapping[str, Posterior]  # Column -> semantic posteriors of its sentences.
-    # `posteriors` has the posteriors with a KL term: latent -> {name: posteriors}. The semantic latent has one name,
-    # "semantic" (the anchor column); the language latent has a name for each language, such as "en". Metric: "kl/en".
+    # `posteriors` has the posteriors with a KL term: latent -> {name: posteriors of B sentences}. The name contains the
+    # column, as in "en" or "semantic/en". The semantic posteriors of the anchor column may be named "semantic".
     posteriors: Mapping[str, Mapping[str, Posterior]]
     predictions: Sequence[Prediction] = field(default_factory=list)
     negatives: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.negatives`
     altered: Mapping[str, Posterior] = field(default_factory=dict)  # semantic posteriors of `Batch.altered`
     composed: Sequence[slice] = ()  # Units of the semantic latent that depend on word order.
-    # `agreement`: column -> cosine of each sentence's teacher vector and its mean, mapped to the teacher's space, (B,).
+    # `agreement`: column -> cosines of the teacher's vectors and the semantic means mapped to the teacher's space, (B,)
     agreement: Mapping[str, Tensor] = field(default_factory=dict)
     styles: Mapping[str, Styled] = field(default_factory=dict)  # language -> its sentences' latents; only in training
     batch: Batch | None = None  # the batch, for objectives that need data such as its labels; only in training
@@ -201,7 +201,7 @@ class Loss:
     """The loss of a batch, summed over its rows. The training loop divides it by the number of rows of an update."""
 
     total: Tensor  # The training loss, a scalar with a gradient.
-    # `terms`: metrics without a gradient, with one value per row, (B,), as "reconstruct/en", or a sum, (), as "kl/en".
+    # `terms`: metrics without a gradient: a value per row, (B,), as in "reconstruct/en", or a sum, (), as in "kl/en".
     terms: Mapping[str, Tensor]
 
 
@@ -217,7 +217,7 @@ class Model(Protocol):
         """The latents to which a sentence can be encoded: first "semantic", then "language" or others."""
 
     def encoder(self, latent: str, lang: str) -> nn.Module:
-        """Return the encoder of a latent for a language: Tokens, and a layout or None -> Posterior."""
+        """Return the encoder of a latent for sentences of `lang`: a module (Tokens, layout or None) -> Posterior."""
 
     @property
     def semantic_table(self) -> nn.Embedding:

@@ -23,7 +23,7 @@ from bgt_core.posterior import Gaussian
 from bgt_core.vectors.arrays import cosine_similarity, cosines, unit
 
 BATCH_TOKENS, CPU_TOKENS = 8_192, 2_048  # maximum tokens of a batch, padding included: on a GPU, on a CPU
-LONG = 64  # Batches of sentences with more tokens than this have fewer rows, because attention costs more.
+LONG = 64  # sentences with more tokens than this are embedded in smaller batches, because attention costs more
 # On a CPU, a batch is padded to a common shape if that adds at most 1 / SPARE of the tokens of all sentences.
 SPARE = 32
 
@@ -131,8 +131,8 @@ class Embedder:
         batch_size: int | None = None,
         show_progress: bool = False,
     ) -> Iterator[tuple[list[int], Posterior]]:
-        """Encode sentences, given as token ids, in batches. For each batch, yield the indices of its n sentences and
-        their posteriors. Posteriors after the first n belong to rows of padding."""
+        """Encode sentences, given as token ids, in batches. For each batch, yield the indices of its B sentences and
+        their posteriors. Posteriors after the first B belong to rows of padding."""
         lengths = [len(sentence) for sentence in ids]
         budget, spare = (CPU_TOKENS, sum(lengths) // SPARE) if self.device.type == "cpu" else (BATCH_TOKENS, 0)
         most = batch_size or budget
@@ -212,8 +212,8 @@ def by_length(lengths: Sequence[int], budget: int, most: int) -> list[list[int]]
 
 
 def rows_of(longest: int, budget: int, most: int) -> int:
-    """Return the number of rows of a batch with sentences of up to `longest` tokens. Beyond `LONG` tokens, the number
-    decreases with the square of the length, because the cost of attention increases with the square."""
+    """Return the number of sentences of a batch whose longest sentence has `longest` tokens: at most `most`, with at
+    most `budget` tokens in all. Beyond `LONG` tokens, it falls as 1 / length^2, because attention costs length^2."""
     length = on_grid(longest)
     return max(1, min(most, budget // length, LONG * budget // length**2))
 

@@ -68,7 +68,7 @@ class WritingModel(LatentModel):
         return self.langs
 
     def prior_mean(self, latent: str, like: Tensor) -> Tensor:
-        """Return the mean of a latent's prior in the shape of `like` (N, L), to replace a latent that is not given."""
+        """Return the mean of a latent's prior in the shape of `like` (B, L), to replace a latent that is not given."""
         return torch.zeros_like(like)
 
     def decoder(self, lang: str) -> Decoder:
@@ -84,8 +84,8 @@ def cosine_to_targets(means: Tensor, targets: Tensor) -> Tensor:
 
 
 class BGT(WritingModel):
-    """A model with one semantic latent for all languages and one latent per language (paper, sec. 2-3). The models in
-    the package are of its subclass `recipes.bound.RecombiningBGT`, which has no translators.
+    """A model with one semantic latent for all languages and one latent per language (BGT paper, sec. 2-3). The models
+    in the package are of its subclass `recipes.bound.RecombiningBGT`, which has no translators.
 
     Args:
         encoders: The encoders q(z | sentence). The keys are "semantic" and all languages. A language without a latent

@@ -1,5 +1,5 @@
-"""Our extension of the paper: a semantic latent that encodes word order (its "bound part") and who does what to whom
-(its "roles"), but not the language or closing marks. The other files of `nets` do not depend on this file.
+"""Our extension of the BGT paper: a semantic latent that encodes word order (its "bound part") and who does what to
+whom (its "roles"), but not the language or closing marks such as "?". The rest of `nets` does not use this file.
 
 Word order is encoded by holographic binding (Plate 1995), which stores the vectors of many positions in one vector. A
 vector of K units is treated as K/2 complex numbers. To bind a vector to position p, its complex number j is rotated by
@@ -101,7 +101,7 @@ class BoundPooling(nn.Module):
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Encode sentences: Tokens (B, T) -> (B, H). Vectors have norm sqrt(H): the mean square of their units is 1."""
         layout = layout or PackedLayout.of(side)
-        states = self.body.states(side, layout)  # (N, H)
+        states = self.body.states(side, layout)  # (R, H)
         words = self.average.words(side, layout)
         bound, roles = self.bound(side, layout, states), self.relate(side, layout, words)
         parts = self.average.pool(*words, layout), bound, roles
@@ -110,7 +110,7 @@ class BoundPooling(nn.Module):
         return torch.cat(scaled, dim=1)
 
     def bound(self, side: Tokens, layout: PackedLayout, states: Tensor) -> Tensor:
-        """Compute the bound part, (B, K), from tokens (B, T) and the Transformer's states (N, H)."""
+        """Compute the bound part, (B, K), from tokens (B, T) and the Transformer's states (R, H)."""
         words = self.body.words.table(layout.pack(side.ids)) * math.sqrt(self.body.width)
         positions = layout.columns + exact(self.shift(states))[:, 0]
         return layout.sum(self.binding.bind(exact(self.lexical(words) + self.compose(states)), positions))
@@ -128,7 +128,7 @@ class MemoryReader(Memory):
         self.own, self.slot = xavier_linear(bound, width, bias=False), xavier_linear(bound, width, bias=False)
 
     def at(self, latent: Tensor, positions: Tensor, layout: PackedLayout) -> Tensor:
-        unbound = self.binding.unbind(layout.repeat(latent[:, self.units]), positions)  # (N, K)
+        unbound = self.binding.unbind(layout.repeat(latent[:, self.units]), positions)  # (R, K)
         return self.own(unbound.to(matmul_dtype(unbound)))
 
     def states(self, latent: Tensor) -> Tensor:
@@ -174,8 +174,8 @@ class RolePooling(nn.Module):
     """Encode who does what to whom ("roles") by 8 attention-weighted sums over tokens ("slots"), and 4 such sums over
     pairs of tokens ("relations").
 
-    Let c_t be the vector of token t minus the mean vector of the sentence. This difference removes the component that
-    related words such as "boy" and "girl" share. Let U, V and W be trained matrices.
+    Let c_t be the vector of token t minus the mean vector of the sentence. Without the mean, two related words of the
+    sentence, such as "boy" and "girl", are less similar. Let U, V and W be trained matrices.
 
     - Slot r is the sum over tokens t of a_rt V c_t, where a_r is a softmax over the tokens. Slots can encode who acts
       and who is acted on, as role-filler bindings do (Smolensky 1990).
@@ -203,14 +203,14 @@ class RolePooling(nn.Module):
 
     def forward(self, side: Tokens, layout: PackedLayout, words: tuple[Tensor, Tensor]) -> Tensor:
         """Encode who does what to whom as one vector of norm 1 per sentence, (B, K); zeros if all its tokens are equal.
-        `words` are token vectors (N, D) and their weights in the sentence's mean, (N,). Weight 0 excludes a token."""
+        `words` are token vectors (R, D) and their weights in the sentence's mean, (R,). Weight 0 excludes a token."""
         vectors, weights = words
         x = self.norm(self.enter(vectors * math.sqrt(vectors.shape[1])))
         x = x + sinusoids(0, layout.shape[1], x)[layout.columns]
         for layer in self.layers:
-            x = layer(x, layout, layout.real)  # (N, H)
+            x = layer(x, layout, layout.real)  # (R, H)
         mean = layout.sum(vectors * weights[:, None]) / layout.sum(weights).clamp(min=1e-6)[:, None]  # (B, D)
-        centred = (vectors - layout.repeat(mean)) * (weights > 0)[:, None]  # (N, D)
+        centred = (vectors - layout.repeat(mean)) * (weights > 0)[:, None]  # (R, D)
         counted = (layout.unpack(weights[:, None]).squeeze(2) > 0) & layout.mask  # (B, T)
         halves = self.of_slots(x, centred, counted, layout), self.of_relations(x, centred, counted, layout)
         roles = torch.cat([F.normalize(half.flatten(1), eps=ROUNDING) for half in halves], dim=1) * math.sqrt(0.5)
@@ -246,7 +246,7 @@ def chosen(scores: Tensor, counted: Tensor) -> Tensor:
 class WithoutLanguage(nn.Module):
     """An encoder whose vectors have the same mean in all languages, so that no linear probe can predict the language.
 
-    The differences between the means of the K languages span a subspace of at most K - 1 dimensions. The vectors are
+    The differences between the means of the M languages span a subspace of at most M - 1 dimensions. The vectors are
     projected onto the orthogonal complement of this subspace. If the means of all classes are equal, no linear
     predictor is better than the best constant (Belrose et al. 2023, LEACE, theorem 3.1). LEACE finds the smallest
     change that makes the means equal. The orthogonal projection changes the vectors more, but needs no covariances.
@@ -258,8 +258,8 @@ class WithoutLanguage(nn.Module):
     Each mean is a moving average over the last `memory` training sentences. The distance between the means of two
     languages is measured on translations only, because other texts also differ in topic. So only a micro-batch with
     several languages moves their means relative to each other; every micro-batch moves all means by one common vector.
-    The means change at the end of an update (`settle`), after the sums of all processes have been added up. In
-    evaluation, the body does not use the language of a sentence.
+    The means change at the end of an update (`settle`), after the sums of all processes have been added up. To encode
+    a sentence after training, its language is not needed.
     """
 
     means: Tensor
@@ -317,15 +317,15 @@ class WithoutLanguage(nn.Module):
 
     @torch.no_grad()
     def settle(self, seen: Tensor) -> None:
-        """Update the K languages' means and the subspace to remove, at the end of an optimiser step. The argument
-        `seen`, (K, 2 H + 2), is the sum of `self.seen` over all processes."""
+        """Update the M languages' means and the subspace to remove, at the end of an optimiser step. The argument
+        `seen`, (M, 2 H + 2), is the sum of `self.seen` over all processes."""
         apart, common, translated, count = seen.split([self.width, self.width, 1, 1], dim=1)
         translated = translated[:, 0]
         self.read.copy_(torch.minimum(self.read + translated, translated.clamp(min=self.memory)))
         self.means += apart / self.read.clamp(min=1)[:, None]
         self.means += common.sum(0) / count.sum().clamp(min=self.memory)
         all_read = self.read.min() > 0  # nothing is removed until every language has a mean
-        between = torch.linalg.qr((self.means[1:] - self.means[:1]).T).Q.T  # (K - 1, H)
+        between = torch.linalg.qr((self.means[1:] - self.means[:1]).T).Q.T  # (M - 1, H)
         self.directions.copy_(torch.where(all_read, between, self.directions))
         self.seen.zero_()
 

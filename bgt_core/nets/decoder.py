@@ -34,7 +34,7 @@ class KVCache:
     """
 
     layers: list[KeyValues]
-    ancestor_mask: Tensor  # (B, n, S) bool, for S stored tokens
+    ancestor_mask: Tensor  # (B, n, S) bool, for S stored tokens of all n hypotheses
     latent: Tensor  # (B, L)
     scorer: Scorer
     attended: list[Tensor | None]  # for each layer, the keys and values of cross-attention, (2, B, heads, S, H/heads)
@@ -61,7 +61,7 @@ class Memory(nn.Module):
     and S vectors per sentence, called slots, to which all tokens attend."""
 
     def at(self, latent: Tensor, positions: Tensor, layout: PackedLayout) -> Tensor:
-        """Return the vectors to add to a decoder's input tokens: latents (B, L), positions (N,) -> (N, H)."""
+        """Return the vectors to add to a decoder's input tokens: latents (B, L), positions (R,) -> (R, H)."""
         raise NotImplementedError
 
     def states(self, latent: Tensor) -> Tensor:
@@ -81,7 +81,7 @@ class DecoderLayer(nn.Module):
     """A decoder layer: causal self-attention, fusion of the latent z (if `fuses`), attention to the slots of a `Memory`
     (if `slots`), and a feed-forward layer.
 
-    Fusion replaces the attention to a source sentence by Linear([x ; z]) (attention fusion: paper, sec. 2). It is
+    Fusion replaces the attention to a source sentence by Linear([x ; z]) (attention fusion: BGT paper, sec. 2). It is
     computed as Linear_x(x) + Linear_z(z), so that Linear_z(z) is computed once per sentence, not per token. The
     released code also computes a ReLU of the result, but discards it.
     """
@@ -110,11 +110,11 @@ class DecoderLayer(nn.Module):
         real: Tensor | None = None,
         cache: KeyValues | None = None,
     ) -> Tensor:
-        """Compute the next states of N tokens: x (N, H), latent (B, L) -> (N, H). `attended` has the keys and values of
+        """Compute the next states of R tokens: x (R, H), latent (B, L) -> (R, H). `attended` has the keys and values of
         cross-attention, and `real` is False at their padding."""
         x = self.norm_attention(x + self.dropout(self.attention(x, layout, allowed, cache)))
         if self.fuses:
-            fused = self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent))  # (N, H)
+            fused = self.fuse_hidden(x) + layout.repeat(self.fuse_latent(latent))  # (R, H)
             x = self.norm_fuse(x + self.dropout(fused))
         if attended is not None:
             x = self.norm_cross(x + self.dropout(self.cross(x, layout, attended, real)))
@@ -142,7 +142,7 @@ class CausalDecoder(nn.Module):
     ) -> SentencePrediction:
         """Predict sentences `target` (B, T) from latents (B, L). For `attended` and `real`, see the class `KVCache`."""
         layout = PackedLayout.of(target)
-        x = self.words(layout.pack(shift_right(target.ids)), layout)  # (N, H)
+        x = self.words(layout.pack(shift_right(target.ids)), layout)  # (R, H)
         if self.training and self.word_dropout:
             x = x * (torch.rand(len(x), 1, device=x.device) >= self.word_dropout)
         x = self.fuse_words(x, latent, layout, layout.columns)
@@ -153,7 +153,7 @@ class CausalDecoder(nn.Module):
         return SentencePrediction(role, column, x, latent, self.layer, target)
 
     def fuse_words(self, words: Tensor, latent: Tensor, layout: PackedLayout, positions: Tensor) -> Tensor:
-        """Add a map of the latent to embedded tokens: words (N, H), latent (B, L), positions (N,) -> (N, H)."""
+        """Add a map of the latent to embedded tokens: words (R, H), latent (B, L), positions (R,) -> (R, H)."""
         return words
 
     def begin(
@@ -204,8 +204,8 @@ class TransformerDecoder(CausalDecoder):
         dropout: Probability of dropout in training.
         word_dropout: Share of previous tokens that are hidden in training, from 0 to 1.
         fuse: Other places where z enters. With "attention", z enters each layer (`DecoderLayer`). With "word", a linear
-            map of z is added to each input token. The paper maps [word ; z]; here, the trained table replaces the map
-            of the word.
+            map of z is added to each input token. The BGT paper maps [word ; z]; here, the word's embedding, which is
+            trained, is added without a map.
         memory: Maps z to vectors that are added to the input tokens, and to slots to which each layer attends.
     """
 
@@ -257,9 +257,9 @@ class TransformerDecoder(CausalDecoder):
 
 @dataclass(frozen=True, eq=False)
 class EncoderStates:
-    """The input of an `AttentionDecoder`: the encoder states of the N tokens of B source sentences."""
+    """The input of an `AttentionDecoder`: the encoder states of the R tokens of B source sentences."""
 
-    states: Tensor  # (N, H)
+    states: Tensor  # (R, H)
     side: Tokens  # the source sentences, (B, T)
 
     def __len__(self) -> int:

@@ -30,12 +30,12 @@ class MeanPooling(nn.Module):
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Encode sentences as vectors: Tokens (B, T) -> (B, H)."""
         layout = layout or PackedLayout.of(side)
-        ids = layout.pack(side.ids)  # (N,)
+        ids = layout.pack(side.ids)  # (R,)
         return mean_of_words(self.dropout(self.table(ids)), ids, layout)
 
 
 def mean_of_words(vectors: Tensor, ids: Tensor, layout: PackedLayout) -> Tensor:
-    """Average the token vectors (N, H) of each sentence without EOS and unknown tokens: (B, H). A sentence without
+    """Average the token vectors (R, H) of each sentence without EOS and unknown tokens: (B, H). A sentence without
     other tokens gets the zero vector."""
     counts = (ids != EOS) & (ids != UNK)
     total = layout.sum(vectors * counts[:, None])  # (B, H)
@@ -69,13 +69,13 @@ class SIFPooling(nn.Module):
         return self.pool(*self.words(side, layout), layout)
 
     def words(self, side: Tokens, layout: PackedLayout) -> tuple[Tensor, Tensor]:
-        """Return token vectors of length 1, and token weights: Tokens (B, T) -> (N, H), (N,). EOS has weight 0."""
-        ids = layout.pack(side.ids)  # (N,)
+        """Return token vectors of length 1, and token weights: Tokens (B, T) -> (R, H), (R,). EOS has weight 0."""
+        ids = layout.pack(side.ids)  # (R,)
         weights = self.rarity[ids] * (ids != EOS) * math.sqrt(self.width)  # so units of rare tokens have variance 1
         return F.normalize(self.table(ids)), weights
 
     def pool(self, vectors: Tensor, weights: Tensor, layout: PackedLayout) -> Tensor:
-        """Multiply token vectors (N, H) by their weights (N,), and average them for each sentence: (B, H)."""
+        """Multiply token vectors (R, H) by their weights (R,), and average them for each sentence: (B, H)."""
         return layout.sum(vectors * weights[:, None]) / layout.sum(weights > 0).clamp(min=1)[:, None]
 
 
@@ -120,8 +120,8 @@ class GRAN(MeanPooling):
     def forward(self, side: Tokens, layout: PackedLayout | None = None) -> Tensor:
         """Encode sentences as vectors: Tokens (B, T) -> (B, H)."""
         layout = layout or PackedLayout.of(side)
-        ids = layout.pack(side.ids)  # (N,)
-        words = self.dropout(self.table(ids))  # (N, H)
+        ids = layout.pack(side.ids)  # (R,)
+        words = self.dropout(self.table(ids))  # (R, H)
         gate = torch.sigmoid(exact(self.gate_words(words) + self.gate_states(self.lstm(words, layout))))
         return mean_of_words(words * gate, ids, layout)
 
@@ -149,11 +149,11 @@ class PeepholeLSTM(nn.Module):
             nn.init.normal_(weight, std=STD)
 
     def forward(self, x: Tensor, layout: PackedLayout) -> Tensor:
-        """Compute the state after each token from token vectors: (N, K) -> (N, H), in float32 or float64."""
+        """Compute the state after each token from token vectors: (R, inputs) -> (R, H), in float32 or float64."""
         if torch.onnx.is_in_onnx_export():
             return layout.pack(self.exported(layout.unpack(x)))
         parts = [part for *_, part in layout.length_blocks]
-        sums = self.inputs(x).split([len(part.flat_index) for part in parts])  # (N, 4 * H), split by sentence length
+        sums = self.inputs(x).split([len(part.flat_index) for part in parts])  # (R, 4 * H), split by sentence length
         return torch.cat([part.pack(self.states(part.unpack(own))) for part, own in zip(parts, sums, strict=True)])
 
     def states(self, sums: Tensor) -> Tensor:
@@ -172,8 +172,8 @@ class PeepholeLSTM(nn.Module):
         return torch.stack(states, 1)
 
     def exported(self, x: Tensor) -> Tensor:
-        """Compute the states with ONNX's LSTM operator: (B, T, K) -> (B, T, H). The loop over T in `states` can't be
-        exported for a variable T."""
+        """Compute the states with ONNX's LSTM operator: (B, T, inputs) -> (B, T, H). The loop over T in `states` can't
+        be exported for a variable T."""
         batch, length, _ = x.shape
         bias = torch.cat([self.inputs.bias, torch.zeros_like(self.inputs.bias)])  # zeros for the recurrence's bias
         weights = [weight[None] for weight in (self.inputs.weight, self.recurrence, bias)]

@@ -51,7 +51,7 @@ class KeyValues:
         self.store = self.store.index_select(1, rows)
 
 
-# cuDNN's attention is missing: it takes 16 ms (on an H100) to plan a new shape, and most batches have a new shape.
+# cuDNN's attention is not in this list: on an H100, it takes 16 ms to plan a new shape, which most batches have.
 GPU_ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 BLOCK_SCORES = 2**25  # maximum number of attention scores in memory at once
 
@@ -101,15 +101,15 @@ class TokenAndPositionEmbedding(nn.Module):
         self.table, self.dropout = table, Dropout(dropout)
 
     def forward(self, ids: Tensor, layout: PackedLayout, start: int = 0) -> Tensor:
-        """Embed token ids: (N,) -> (N, H), in the dtype of matrix products. A sentence's first position is `start`."""
+        """Embed token ids: (R,) -> (R, H), in the dtype of matrix products. A sentence's first position is `start`."""
         words = self.table(ids) * math.sqrt(self.table.embedding_dim)
         x = words + sinusoids(start, layout.shape[1], words)[layout.columns]
         return self.dropout(x.to(matmul_dtype(x)))
 
 
 def blocks_of(q: Tensor, k: Tensor) -> list[slice]:
-    """Split T queries (B, heads, T, D) into blocks. Attention to the keys (B, heads, S, D) is computed block by block,
-    so that memory does not grow with T * S. Texts of up to about a thousand words need only one block."""
+    """Split T queries into blocks. Attention to S keys is computed block by block, so that memory does not grow with
+    T * S. Texts of up to about a thousand words need only one block."""
     if torch.compiler.is_compiling():  # use one block, because a compiled graph must work for any T
         return [slice(None)]
     size = max(1, BLOCK_SCORES // (q.shape[0] * q.shape[1] * k.shape[2]))
@@ -117,7 +117,7 @@ def blocks_of(q: Tensor, k: Tensor) -> list[slice]:
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
-    """Scaled dot-product attention: q (B, heads, T, D), k and v (B, heads, S, D) -> (B, heads, T, D).
+    """Scaled dot-product attention: q (B, heads, T, H/heads), k and v (B, heads, S, H/heads) -> the shape of q.
 
     `allowed`, broadcastable to (B, heads, T, S), is True where a query may attend to a key."""
     if q.is_cuda:
@@ -146,7 +146,7 @@ class SelfAttention(nn.Module):
     def forward(
         self, x: Tensor, layout: PackedLayout, allowed: Tensor | None, cache: KeyValues | None = None
     ) -> Tensor:
-        """Attend within sentences: x (N, H), allowed (a mask, broadcast to (B, heads, T, S)) -> (N, H)."""
+        """Attend within sentences: x (R, H), allowed (a mask, broadcast to (B, heads, T, S)) -> (R, H)."""
         qkv, blocks, mixed = self.qkv(x), layout.length_blocks, []
         # Use `split`: in the backward pass, each slice would allocate a gradient as large as `qkv`.
         parts = qkv.split([len(part.flat_index) for *_, part in blocks]) if len(blocks) > 1 else [qkv]
@@ -171,17 +171,17 @@ class CrossAttention(nn.Module):
         self.out = xavier_linear(width, width)
 
     def keys_values(self, states: Tensor, layout: PackedLayout) -> Tensor:
-        """Compute the keys and values of M source tokens: states (M, H) -> (2, B, heads, S, H/heads)."""
+        """Compute the keys and values of R source tokens: states (R, H) -> (2, B, heads, S, H/heads)."""
         return layout.split(self.kv(states), 2, self.heads)
 
     def forward(self, x: Tensor, layout: PackedLayout, keys_values: Tensor, real: Tensor | None) -> Tensor:
-        """Attend to the source: x (N, H) -> (N, H). `real` (B, 1, 1, S) is False where the source has padding."""
+        """Attend to the source: x (R, H) -> (R, H). `real` (B, 1, 1, S) is False where the source has padding."""
         (q,), (k, v) = layout.split(self.q(x), 1, self.heads), keys_values
         return self.out(layout.join(attend(q, k, v, real)))
 
 
 class FeedForward(nn.Sequential):
-    """A feed-forward layer for each token: Linear, ReLU, Linear; (N, H) -> (N, H)."""
+    """A feed-forward layer for each token: Linear, ReLU, Linear; (R, H) -> (R, H)."""
 
     def __init__(self, width: int, ffn_dim: int):
         super().__init__(xavier_linear(width, ffn_dim), nn.ReLU(), xavier_linear(ffn_dim, width))
@@ -198,13 +198,13 @@ class EncoderLayer(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, layout: PackedLayout, allowed: Tensor | None) -> Tensor:
-        """Compute the next states of N tokens: (N, H) -> (N, H)."""
+        """Compute the next states of R tokens: (R, H) -> (R, H)."""
         x = self.norm_attention(x + self.dropout(self.attention(x, layout, allowed)))
         return self.norm_feed(x + self.dropout(self.feed(x)))
 
 
 class Transformer(nn.Module):
-    """A Transformer encoder: the mean of the last layer's states over all tokens, EOS included (paper, sec. 3)."""
+    """A Transformer encoder: the mean of the last layer's states over all tokens, EOS included (BGT paper, sec. 3)."""
 
     def __init__(self, table: nn.Embedding, layers: int, ffn_dim: int, heads: int, dropout: float):
         super().__init__()
@@ -218,7 +218,7 @@ class Transformer(nn.Module):
         return layout.mean(self.states(side, layout))
 
     def states(self, side: Tokens, layout: PackedLayout) -> Tensor:
-        """Return the last layer's state of each token: Tokens (B, T) -> (N, H)."""
+        """Return the last layer's state of each token: Tokens (B, T) -> (R, H)."""
         x = self.words(layout.pack(side.ids), layout)
         for layer in self.layers:
             x = layer(x, layout, layout.real)

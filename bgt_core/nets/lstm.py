@@ -37,7 +37,7 @@ class LSTM(nn.LSTM):
 
 
 class BiLSTM(nn.Module):
-    """A bidirectional LSTM as an encoder (paper, app. A). The sentence vector is the mean of the states [forward ;
+    """A bidirectional LSTM as an encoder (BGT paper, app. A). The sentence vector is the mean of the states [forward ;
     backward] over all tokens, EOS included, and is as wide as token vectors."""
 
     def __init__(self, table: nn.Embedding, layers: int, dropout: float):
@@ -145,7 +145,7 @@ class RecurrentDecoder(nn.Module):
         """Predict the target sentences (B, T) from their latents (B, L)."""
         inputs = self.inputs(shift_right(target.ids), latent)
         states, _ = self.lstm(inputs, self.initial_state(latent))  # (B, T, H)
-        x = states.flatten(0, 1).index_select(0, target.flat_index)  # (N, H)
+        x = states.flatten(0, 1).index_select(0, target.flat_index)  # (R, H)
         return SentencePrediction(
             role, column, self.features(x, latent, PackedLayout.of(target)), latent, self.layer, target
         )
@@ -161,7 +161,7 @@ class RecurrentDecoder(nn.Module):
         return zeros, zeros
 
     def features(self, x: Tensor, latent: Tensor, layout: PackedLayout) -> Tensor:
-        """Return the input of the output layer: states (N, H), latent (B, L) -> (N, H)."""
+        """Return the input of the output layer: states (R, H), latent (B, L) -> (R, H)."""
         return self.dropout(x)
 
     def start(self, latent: Tensor) -> LSTMState:
@@ -183,14 +183,14 @@ class RecurrentDecoder(nn.Module):
 
 
 class LSTMDecoder(RecurrentDecoder):
-    """An LSTM that computes p(sentence | latent z). It is as wide as its token vectors (paper, sec. 2 and app. A).
+    """An LSTM that computes p(sentence | latent z). It is as wide as token vectors (BGT paper, sec. 2 and app. A).
 
     `fuse` names the places where z enters:
 
     - "word": the input of each step is [token vector ; z].
     - "hidden": the initial hidden state is a linear map of z. Without "hidden", the initial hidden state is zero.
     - "attention": the output layer reads tanh(Linear([h ; z])), where h is the state of the LSTM. So z replaces the
-      context vector of attention in eq. 5 of Luong et al. (2015). The BGT paper only refers to the "traditional
+      context vector of attention in eq. 5 of Luong et al. (2015). The paper itself only refers to the "traditional
       sequence-to-sequence framework".
 
     The output layer `layer` determines whether z also enters the logits (Logit fusion).

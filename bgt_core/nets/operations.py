@@ -1,7 +1,7 @@
 """Packed tensors, which have no padding; and dropout, softmax and a loss that need less time and memory than torch's.
 
-Layers process only real tokens; padding is added for attention, and removed afterwards. A packed tensor (N, H) contains
-the N real tokens of B sentences: the rows of the padded tensor (B, T, H) one after another, without padding.
+Layers process only real tokens; padding is added for attention, and removed afterwards. A packed tensor (R, H) contains
+the R real tokens of B sentences: the rows of the padded tensor (B, T, H) one after another, without padding.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ GPU_BLOCK = 8192  # replaces CHUNK and BLOCK on a GPU, because GPUs are fast onl
 
 @dataclass(frozen=True, eq=False)
 class PackedLayout:
-    """The positions of the N real tokens of B sentences in a padded tensor (B, T, ...)."""
+    """The positions of the R real tokens of B sentences in a padded tensor (B, T, ...)."""
 
     shape: tuple[int, int]  # B, T
-    flat_index: Tensor  # (N,): `Tokens.flat_index`
+    flat_index: Tensor  # (R,): `Tokens.flat_index`
     mask: Tensor  # (B, T) bool, True at real tokens
 
     def __post_init__(self) -> None:
@@ -50,12 +50,12 @@ class PackedLayout:
 
     @cached_property
     def rows(self) -> Tensor:
-        """The index of each token's sentence, (N,)."""
+        """The index of each token's sentence, (R,)."""
         return self.flat_index // self.shape[1]
 
     @cached_property
     def columns(self) -> Tensor:
-        """The position of each token in its sentence, (N,)."""
+        """The position of each token in its sentence, (R,)."""
         return self.flat_index % self.shape[1]
 
     @property
@@ -64,18 +64,18 @@ class PackedLayout:
         return None if self.whole else self.mask[:, None, None, :]
 
     def pack(self, x: Tensor) -> Tensor:
-        """Remove the padding of a tensor: (B, T, ...) -> (N, ...)."""
+        """Remove the padding of a tensor: (B, T, ...) -> (R, ...)."""
         return x.flatten(0, 1) if self.whole else x.flatten(0, 1).index_select(0, self.flat_index)
 
     def unpack(self, x: Tensor) -> Tensor:
-        """Pad a packed tensor with zeros: (N, H) -> (B, T, H)."""
+        """Pad a packed tensor with zeros: (R, H) -> (B, T, H)."""
         batch, length = self.shape
         if self.whole:
             return x.view(batch, length, -1)
         return x.new_zeros(batch * length, x.shape[1]).index_copy(0, self.flat_index, x).view(batch, length, -1)
 
     def split(self, x: Tensor, parts: int, heads: int) -> Tensor:
-        """Reshape for attention: (N, parts * H) -> (parts, B, heads, T, H / heads). Attention must mask padding,
+        """Reshape for attention: (R, parts * H) -> (parts, B, heads, T, H / heads). Attention must mask padding,
         because padding gets arbitrary finite values, without a gradient."""
         batch, length = self.shape
         if self.whole:
@@ -86,25 +86,25 @@ class PackedLayout:
         return moved.view(parts, batch, heads, length, -1)
 
     def join(self, x: Tensor) -> Tensor:
-        """Reshape the output of attention: (B, heads, T, H / heads) -> (N, H)."""
+        """Reshape the output of attention: (B, heads, T, H / heads) -> (R, H)."""
         heads, length = x.shape[1:3]
         if self.whole:
             return x.transpose(1, 2).reshape(self.shape[0] * self.shape[1], -1)
         head = torch.arange(heads, device=x.device)
-        source = (self.rows[:, None] * heads + head) * length + self.columns[:, None]  # (N, heads)
+        source = (self.rows[:, None] * heads + head) * length + self.columns[:, None]  # (R, heads)
         return x.reshape(-1, x.shape[-1]).index_select(0, source.flatten()).view(len(self.flat_index), -1)
 
     def repeat(self, z: Tensor) -> Tensor:
-        """Copy the row of each sentence to all of its tokens: (B, ...) -> (N, ...)."""
+        """Copy the row of each sentence to all of its tokens: (B, ...) -> (R, ...)."""
         return z.index_select(0, self.rows)
 
     def sum(self, x: Tensor) -> Tensor:
-        """Sum over the tokens of each sentence, in float32 or float64: (N, ...) -> (B, ...)."""
+        """Sum over the tokens of each sentence, in float32 or float64: (R, ...) -> (B, ...)."""
         x = exact(x)
         return x.new_zeros(self.shape[0], *x.shape[1:]).index_add(0, self.rows, x)
 
     def mean(self, x: Tensor) -> Tensor:
-        """Average over the tokens of each sentence: (N, H) -> (B, H)."""
+        """Average over the tokens of each sentence: (R, H) -> (B, H)."""
         return self.sum(x) / self.mask.sum(1, keepdim=True)
 
     @cached_property
@@ -140,7 +140,7 @@ class PackedLayout:
 
     @cached_property
     def fill_index(self) -> Tensor:
-        """For each position of the padded tensor, the index of the token to copy: at padding, the last one before."""
+        """For each position of the padded tensor, the index of its token; at padding, of the last token before it."""
         return (self.mask.flatten().cumsum(0) - 1).clamp(min=0)
 
 
@@ -217,12 +217,12 @@ class _ShortSoftmax(torch.autograd.Function):
 def nll(
     features: Tensor, weight: Tensor, offset: Tensor | None, target: Tokens, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """Compute the label-smoothed cross-entropy of scores = features (N, H) @ weight (V, H).T + offset, in nats.
+    """Compute the label-smoothed cross-entropy of scores = features (R, H) @ weight (V, H).T + offset, in nats.
 
     The offset (B, V) is added to the scores of all tokens of a sentence. The loss is a scalar: the sum over tokens of
     (1 - smoothing) * NLL + smoothing * (mean of -log p over the vocabulary). The NLL of each sentence is returned too,
     (B,), without smoothing or gradient. The forward pass also computes the gradients, in blocks of tokens. So
-    memory does not grow with N x V, and no score is computed twice.
+    memory does not grow with R x V, and no score is computed twice.
     """
     layout = PackedLayout.of(target)
     x, ids = features.to(matmul_dtype(features)), layout.pack(target.ids)
@@ -249,7 +249,7 @@ class _FusedNLL(torch.autograd.Function):
         smoothing: float,
         learns: bool,
     ) -> tuple[Tensor, Tensor]:
-        """Compute the loss: x (N, H), weight (V, H), offset (B, V) or None, target (N,); rows (N,) are the indices of
+        """Compute the loss: x (R, H), weight (V, H), offset (B, V) or None, target (R,); rows (R,) are the indices of
         the tokens' sentences.
 
         `learns`: whether gradients were enabled in the caller; torch always disables them inside this method."""

@@ -1,7 +1,7 @@
 """Output layers of decoders, and predictions with a negative log-likelihood (`contracts.Prediction`).
 
-With Logit fusion (paper, sec. 2), an output layer multiplies [latent ; features] by a matrix to score the next token.
-The product with the latent is the same for all tokens of a sentence, so it is computed once per sentence.
+With Logit fusion (BGT paper, sec. 2), an output layer scores the next token by multiplying [latent ; features] by a
+matrix. The product with the latent is the same for all tokens of a sentence, so it is computed once per sentence.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bgt_core.nets.operations import PackedLayout, exact, nll
 
 @dataclass(eq=False)
 class Scorer:
-    """An output layer, prepared for the latents of B sentences. It computes logits from a decoder's features."""
+    """An output layer for B sentences whose latents it already has. It computes logits from a decoder's features."""
 
     latent_bias: Tensor  # (B, any size): computed once per sentence from the latents, and passed to `score` as bias
     score: Callable[[Tensor, Tensor], Tensor]  # (features (..., H), bias (..., any)) -> scores (..., V)
@@ -45,17 +45,17 @@ class OutputLayer(Protocol):
         ...
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
-        """Compute (loss, nats), as defined in `Prediction.nll`, from features (N, H) and latents (B, L)."""
+        """Compute (loss, nats), as defined in `Prediction.nll`, from features (R, H) and latents (B, L)."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class SentencePrediction:
-    """A decoder's prediction of the N real tokens of `target`. Logits are computed only on request."""
+    """A decoder's prediction of the R real tokens of `target`. Logits are computed only on request."""
 
     role: Role
     column: str  # name of the data column that is predicted
-    features: Tensor  # (N, H), one row for each token in target.ids[target.mask]
+    features: Tensor  # (R, H), one row for each token in target.ids[target.mask]
     latent: Tensor  # (B, L)
     layer: OutputLayer
     target: Tokens
@@ -66,7 +66,7 @@ class SentencePrediction:
         return f"{self.role}/{self.column}"
 
     def logits(self) -> Tensor:
-        """Return the scores of the whole vocabulary at each real token, (N, V)."""
+        """Return the scores of the whole vocabulary at each real token, (R, V)."""
         scorer = self.layer.scorer(self.latent)
         return scorer.score(self.features, PackedLayout.of(self.target).repeat(scorer.latent_bias))
 
@@ -75,10 +75,10 @@ class SentencePrediction:
         return self.layer.nll(self.features, self.latent, self.target, smoothing)
 
     def token_nll(self) -> Tensor:
-        """Return the negative log-likelihood of each real token in nats, (N,)."""
+        """Return the negative log-likelihood of each real token in nats, (R,)."""
         latents = PackedLayout.of(self.target).repeat(self.latent)
         ids = self.target.ids[self.target.mask][:, None]
-        each = Tokens.of(ids, torch.ones_like(ids, dtype=torch.bool), self.target.lang)  # N one-token sentences
+        each = Tokens.of(ids, torch.ones_like(ids, dtype=torch.bool), self.target.lang)  # R one-token sentences
         return self.layer.nll(self.features, latents, each, 0.0)[1]
 
 
@@ -133,7 +133,7 @@ class TiedOutput(nn.Module):
         return nll(self.fuse(features, latent, target), self.table.weight, None, target, smoothing)
 
     def fuse(self, features: Tensor, latent: Tensor, target: Tokens) -> Tensor:
-        """Add the projected latent to each token's features: features (N, H), latent (B, L) -> (N, H)."""
+        """Add the projected latent to each token's features: features (R, H), latent (B, L) -> (R, H)."""
         return features + PackedLayout.of(target).repeat(self.project(latent))
 
 
@@ -187,7 +187,7 @@ class LanguageOutput(nn.Module):
 
 
 class PlainOutput(nn.Module):
-    """An output layer without Logit fusion: logits are W features. W has token embeddings, or is a separate matrix."""
+    """An output layer without Logit fusion: logits are W features. W is the token embeddings, or a separate matrix."""
 
     def __init__(self, matrix: nn.Embedding | nn.Linear):
         super().__init__()
@@ -218,11 +218,11 @@ class Perceptron(nn.Module):
         self.layers = nn.ModuleList(Linear(width, width) for _ in range(layers - 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Apply the MLP to vectors: (..., K) -> (..., H)."""
+        """Apply the MLP to vectors: (..., inputs) -> (..., width)."""
         return self.after_first(self.first(x))
 
     def after_first(self, x: Tensor) -> Tensor:
-        """Apply the MLP without its first linear map: (..., H) -> (..., H)."""
+        """Apply the MLP without its first linear map: (..., width) -> (..., width)."""
         x = torch.relu(x)
         for layer in self.layers:
             x = torch.relu(layer(x))
@@ -230,7 +230,7 @@ class Perceptron(nn.Module):
 
 
 class PerceptronOutput(nn.Module):
-    """An output layer whose logits are W MLP([features ; z]). Here z is the last `latent` units of a longer latent."""
+    """An output layer with the logits W MLP([features ; z]). The latents that its methods get, (B, L), end in z."""
 
     def __init__(self, vocab_size: int, features: int, latent: int, hidden: int, layers: int):
         super().__init__()
@@ -276,7 +276,7 @@ class BagOfWords(nn.Module):
         """Return the sum of all NLLs, and each sentence's NLL in nats, (B,). Features and smoothing are not used."""
         layout = PackedLayout.of(target)
         log_p = exact(self.matrix(self.perceptron(latent))).log_softmax(-1)  # (B, V)
-        ids = layout.pack(target.ids)  # (N,)
+        ids = layout.pack(target.ids)  # (R,)
         cost = layout.sum(-log_p[layout.rows, ids] * (ids != EOS))  # (B,)
         return cost.sum(), cost.detach()
 
@@ -319,7 +319,7 @@ class PositionPrediction:
         """Return the loss, a scalar, and each sentence's sum of the NLLs of its tokens' positions in nats, (B,).
         Positions after the end of a sentence have probability 0."""
         layout, predictor = PackedLayout.of(self.target), self.predictor
-        ids, place = layout.pack(self.target.ids), layout.columns  # (N,)
+        ids, place = layout.pack(self.target.ids), layout.columns  # (R,)
         words = predictor.table(ids)
         scores = exact(predictor.scores(predictor.perceptron(torch.cat([words, layout.repeat(self.latent)], dim=-1))))
         count, places = scores.shape[1], torch.arange(scores.shape[1], device=scores.device)

@@ -12,7 +12,7 @@ from bgt_core.objectives import Part, total
 
 @dataclass(frozen=True)
 class Elbo(Part):
-    """The NLL of sentences plus the annealed KL of `Outputs.posteriors`, in nats (paper, eq. 1 and sec. 4).
+    """The NLL of sentences plus the annealed KL of `Outputs.posteriors`, in nats (BGT paper, eq. 1 and sec. 4).
 
     The NLL of reconstructions plus the KL is the negative ELBO. The NLL of translations is added (BilingualTrans in the
     paper); only this NLL has label smoothing. The KL is summed over latent units, and counted once per row, not once

@@ -50,7 +50,7 @@ class VonMisesFisher:
         return reflect(z, mean)
 
     def kl(self) -> Tensor:
-        """Return KL(q || uniform) = k A(k) - log 0F1(; m/2; k^2/4) in nats, (B,), computed in float64."""
+        """Return KL(q || uniform) = k A(k) - log 0F1(; m/2; k^2/4) in nats, (B,), for the concentration k."""
         exact = torch.promote_types(self.concentration.dtype, torch.float32)
         log_f, ratio = log_f_and_ratio(self.concentration, self.mean.shape[1])
         return (self.concentration.double() * ratio - log_f).to(exact)

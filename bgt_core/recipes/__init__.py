@@ -59,8 +59,8 @@ class WideAsTokens:
 
 
 def listed(name: str) -> dict[str, Any]:
-    """Return a recipe's settings from recipes.toml. If its entry "like" names another recipe, take all settings that it
-    does not have from that recipe. Lists become tuples."""
+    """Return a recipe's settings from recipes.toml. If it has an entry "like", the settings that it lacks are those of
+    the recipe that "like" names. Lists become tuples."""
 
     def joined(below: Any, above: Any) -> Any:
         if not isinstance(above, dict):
@@ -194,7 +194,8 @@ def override(config: Any, overrides: Mapping[str, Any]) -> Any:
 
 
 def checked(name: str, value: Any, default: Any) -> Any:
-    """Return a setting's value, with a list made a tuple. UsageError if it is too large or not of `default`'s type."""
+    """Check a new value of a setting and return it (a list as a tuple). UsageError for a wrong type or a number that is
+    out of range."""
     kinds: Any = {float: (float, int), tuple: (list, tuple)}.get(type(default), type(default))
     if not isinstance(value, kinds) or isinstance(value, bool) != isinstance(default, bool):
         raise UsageError(f"{name}={value!r} should have the same type as the default value, {default!r}.")

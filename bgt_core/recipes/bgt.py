@@ -90,7 +90,7 @@ class PaperConfig(WideAsTokens):
     word_dropout = 0.0
 
     def nets(self, vocab_size: int) -> tuple[Callable[[], nn.Module], Callable[[int], nn.Module]]:
-        """Return two functions: one makes encoders without `head`; the other makes decoders for a latent's width."""
+        """Return two functions: one makes an encoder's body; the other, a decoder for a latent of a given width."""
         check_choice(FUSIONS, body=self.body)
         if not self.fuse or not set(self.fuse) <= set(FUSIONS[self.body]):
             text = f"for {self.body} choose one or more of {', '.join(FUSIONS[self.body])}"

@@ -47,7 +47,7 @@ class BoundConfig:
     roles_share: float = 0.2  # weight of the part for roles in the cosine of two semantic latents
     composed_layers: int = 3  # number of layers of the Transformer for the part that encodes word order
     roles_layers: int = 2  # Number of layers of the Transformer for roles.
-    # Number of positions whose word-order vectors decoders attend to; at later positions they are only added to inputs
+    # Decoders attend to the word-order vectors of this many positions. Later vectors are only added to decoder inputs.
     memory_slots: int = 24
     tag_dim: int = 0  # units of the trained vector of each language, if languages share nets; 0: no sharing
     language_dim: int = 64

@@ -24,7 +24,7 @@ use Adam with a learning rate of 0.001, and train for 20 and 3 epochs. The two r
 `train.composition_l2` and `train.table_l2`, both with the factor 1/2 of the authors' code. Both are 0 by default, as in
 the paper.
 
-docs/differences.md lists the differences. We have not trained these systems at the papers' sizes.
+docs/differences.md lists the differences from the papers. We have not trained these systems at the papers' sizes.
 """
 
 from __future__ import annotations

@@ -36,13 +36,13 @@ class TrainConfig:
 
     epochs: float = 20.0  # number of passes through the data; 0 saves the untrained model
     batch_tokens: int = 25_000  # number of tokens per update, counted in the longest sentence of each row
-    micro_tokens: int = 4_000  # maximum tokens of a micro-batch in one language, with padding; limits memory
+    micro_tokens: int = 4_000  # maximum tokens, with padding, of each column of a micro-batch; limits memory
     micro_batches: int = 1  # minimum number of micro-batches per update, so that workers can share them
     learning_rate: float = 5e-4  # Peak learning rate. In the first `warmup_steps` updates, the learning rate rises
     # linearly to its peak; then it falls as 1 / sqrt(step). If `warmup_steps` is 0, the rate is constant.
     # (`objective.elbo.warmup_steps` is another setting, for the weight of the KL.)
     warmup_steps: int = 4_000
-    cooldown: float = 0.0  # final share of the run in which a factor of the rate falls linearly from 1 to 0
+    cooldown: float = 0.0  # final share of the run; in it, a factor of the rate falls linearly from 1 to 0
     weight_decay: float = 1e-4  # decoupled weight decay of every parameter, as in the BGT authors' code
     composition_l2: float = 0.0  # weight of an L2 penalty on all parameters except token embeddings
     table_l2: float = 0.0  # weight of an L2 penalty on the change of token embeddings from their initial values

@@ -19,7 +19,7 @@ stage unchanged.
 
 Sizes, learning rates and the annealing of the KL, sigmoid(0.002 (step - 2500)), are as in the paper.
 
-docs/differences.md lists the differences. We have not trained the network at the paper's size.
+docs/differences.md lists the differences from the paper. We have not trained the network at the paper's size.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The vMF-Gaussian VAE of Chen, Tang, Wiseman and Gimpel (2019): meaning and syntax, separated by paraphrases.
 
     bgt train vgvae --data paraphrases.tsv --out runs/vgvae    # columns a:en, b:en
-    bgt evaluate sts sts --model runs/vgvae --latent semantic  # and --latent syntactic, which should score low
+    bgt evaluate sts STS_FOLDER --model runs/vgvae --latent semantic    # --latent syntactic should score low
 
 | row of the paper's table | settings | published: STS benchmark, Pearson x 100, semantic / syntactic |
 |---|---|---|
@@ -19,7 +19,7 @@ Sizes and rates are taken from the script in the authors' code: 50 units everywh
 100 units, batches of about 30 pairs, Adam with a learning rate of 0.001, 50 epochs, and the margin loss from the third
 epoch on.
 
-docs/differences.md lists the differences. We have not trained the model at the paper's size.
+docs/differences.md lists the differences from the paper. We have not trained the model at the paper's size.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class Drafted:
     """The input of a `CorrectingDecoder`: the latents of B sentences, and the encoded drafts to be corrected."""
 
     latent: Tensor  # (B, L)
-    states: Tensor  # (N, H): encoder states of the drafts' N tokens
+    states: Tensor  # (R, H): encoder states of the drafts' R tokens
     drafts: Tokens  # (B, T)
 
     def __len__(self) -> int:

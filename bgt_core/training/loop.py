@@ -37,7 +37,7 @@ from bgt_core.training.workers import Workers
 REPORT_SECONDS = 10.0  # seconds between two reports of the training loss
 WINDOW = 20  # number of updates over which `Guard` averages the loss
 LONG = 1_000  # runs on a GPU with at least this many updates compile their layers, which takes a minute or two
-GROUP = 10  # updates per group; aggressive training stops updating encoders if a group's mean loss is no lower
+GROUP = 10  # aggressive training updates only encoders until the mean loss of this many updates stops falling
 
 Row = dict[str, object]  # the metrics of a report, by name
 
@@ -91,12 +91,12 @@ def train_model(
 
     All random draws (batches, anchors, dropout, latent noise) depend only on the seed, the step and the index of the
     micro-batch. So a run that restarts from a saved step ends with the same weights, whatever the number of workers.
-    One step is one update, on rows whose longest sentences have `batch_tokens` tokens in all, split into micro-batches;
-    the loss is divided by the number of rows in all workers. A run with mega-batches can save or stop only between two
-    of them, because inside one, the negatives of the next update were found with earlier weights.
+    One step is one update. Its rows are split into micro-batches, and its loss is divided by the number of rows in all
+    workers. A run with mega-batches can save or stop only between two mega-batches, because inside a mega-batch, the
+    negatives of the next update were found with earlier weights.
 
     `informations` are the values of the mutual information that an aggressive run reported before `start`. If training
-    diverges in one worker (`Guard`), raises Diverged in all workers, before the update is saved.
+    diverges in one worker (`Guard`), all workers raise Diverged before the update is saved.
     """
     config, steps, ahead = trainer.config, total_steps(corpus, trainer.config), None
     compile_layers(trainer.model, config.compile, trainer.device, steps)
@@ -169,7 +169,8 @@ def evaluate(
 def updates_of(trainer: Trainer, corpus: Corpus | Mixture, steps: range) -> Iterator[StepBatch]:
     """Yield this worker's micro-batches of each update. With mega-batches, the micro-batches contain hard negatives."""
     config, plan, workers = trainer.config, batching(trainer.config), trainer.workers
-    share = (0, 1) if config.mega_batch else (workers.rank, workers.count)  # all rows, to search negatives
+    # With mega-batches, every worker gets the rows of all workers, because it searches them for negatives.
+    share = (0, 1) if config.mega_batch else (workers.rank, workers.count)
 
     def make_update(step: int) -> StepBatch:
         update = plan.update(corpus, step, *share)
@@ -182,7 +183,7 @@ def updates_of(trainer: Trainer, corpus: Corpus | Mixture, steps: range) -> Iter
 
 
 def encoder_updates(trainer: Trainer, corpus: Corpus | Mixture, steps: int, step: int) -> Iterator[StepBatch]:
-    """Yield batches for the encoder-only updates before `step`, as if they were updates after the last epoch."""
+    """Yield the encoder-only updates before `step`. Their batches are those of steps after the end of the run."""
     count = trainer.config.aggressive_steps
     return updates_of(trainer, corpus, range(steps + step * count, steps + (step + 1) * count))
 
@@ -208,7 +209,8 @@ def total_steps(corpus: Corpus | Mixture, config: TrainConfig) -> int:
 
 
 class Aggressive:
-    """A training step that updates the encoders first, as long as that raises the mutual information (He et al. 2019).
+    """A training step that updates the encoders first, as long as each epoch raises the mutual information of sentences
+    and latents (He et al. 2019).
 
     This prevents posterior collapse. Early in training, q(z | sentence) lags behind the true posterior, because the
     decoders change with every update. Decoders then learn to ignore the latent, and the KL removes information from it.
@@ -416,7 +418,7 @@ class Penalty:
         self.tables = [(tables[name], began.to(tables[name].device)) for name, began in start.items()]
 
     def added_to(self, loss: Loss, rows: int) -> Loss:
-        """Add the penalty times the number of rows to a micro-batch's loss: its mean over rows includes it once."""
+        """Add the penalty to the loss of a micro-batch once per row, because the loss is a sum over rows."""
         squares = [parameter.square().sum() for parameter in self.composition]
         distances = [(table - began).square().sum() for table, began in self.tables]
         weighted = {

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 BLOCK = 1_024  # number of rows that are compared with all others at once
 
 Columns = tuple[str, ...]
-# For each of S sentences: its cosine with the nearest other sentence, (S,), and the index of that sentence, (S,).
+# For each of N sentences: its cosine with the nearest other sentence, (N,), and the index of that sentence, (N,).
 Nearest = tuple[Tensor, Tensor]
 
 
@@ -84,11 +84,11 @@ def semantic_means(trainer: Trainer, batch: Batch) -> dict[str, Tensor]:
 def hard_negatives(
     columns: Columns, means: Sequence[Mapping[str, Tensor]], both_sides: bool = False
 ) -> dict[str, np.ndarray]:
-    """For each column, find a hard negative for each of S rows. Return {column: indices of the negatives, (S,)}.
+    """For each column, find a hard negative for each of N rows. Return {column: indices of the negatives, (N,)}.
 
-    The negative of a row in column c is a sentence of another row: the sentence of c that is nearest to the row's
-    sentence in the previous column (the last column precedes the first). With `both_sides`, it may also be a sentence
-    of the previous column; then S is added to its index.
+    For row i and column c, let s be the sentence of row i in the column before c (the last column precedes the first).
+    The negative is the sentence nearest to s among the sentences of c in all other rows. With `both_sides`, the column
+    of s is searched too; if the negative is found there, N is added to its index.
     """
     joined = {column: torch.cat([of_batch[column] for of_batch in means]) for column in columns}
     if len(columns) == 2:  # then one matrix product finds the negatives in both columns
@@ -113,14 +113,14 @@ def hard_negatives(
 def nearest_other(left: Tensor, right: Tensor) -> tuple[Nearest, Nearest]:
     """For each left sentence, find the nearest right sentence by cosine; then do the same for each right sentence.
 
-    `left` and `right` are (S, D). Only the sentence in the same row is excluded. If another row has the same sentence,
+    `left` and `right` are (N, D). Only the sentence in the same row is excluded. If another row has the same sentence,
     it counts as a different sentence, as in the released code of the papers.
     """
     left, right = F.normalize(left.float(), dim=-1), F.normalize(right.float(), dim=-1)
     forth, best = [], left.new_full((len(left),), -torch.inf)
     best_row = torch.zeros_like(best, dtype=torch.long)
     for start in range(0, len(left), BLOCK):
-        block = linear(left[start : start + BLOCK], right)  # (b, S)
+        block = linear(left[start : start + BLOCK], right)  # (BLOCK, N)
         block.diagonal(start).fill_(-torch.inf)
         forth.append(block.max(1))
         cosine, row = block.max(0)
@@ -135,10 +135,10 @@ def with_negatives(
 ) -> list[StepBatch]:
     """Return the same updates in new micro-batches, in which each row has a negative in every column.
 
-    `wrong[columns][column]` (S,) holds the index of the negative of each row, as `hard_negatives` returns it. S counts
+    `wrong[columns][column]` (N,) holds the index of the negative of each row, as `hard_negatives` returns it. N counts
     the rows of all batches with these columns, over all updates. A negative may be a sentence of the previous column,
-    but it is treated as text in the language of the column for which it is the negative. A micro-batch has at most
-    `micro_tokens` padded tokens in its longest column, negatives included.
+    but it is treated as text in the language of the column for which it is the negative. No column of a micro-batch,
+    and no column of its negatives, has more than `micro_tokens` tokens, padding included.
     """
     candidates = {}  # names of a corpus's columns -> {column: its sentences, then those of the previous column}
     for columns in wrong:

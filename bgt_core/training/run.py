@@ -392,7 +392,7 @@ def initial_model(recipe: Recipe, tokenizer: Tokenizer, corpus: Corpus | Mixture
 
 
 def samples(corpus: Corpus | Mixture) -> list[tuple[Corpus, np.ndarray, Tensor]]:
-    """Return (corpus, indices of n evenly spaced rows, their vectors (n, D)) for corpora with a teacher's vectors."""
+    """Return (corpus, indices of N evenly spaced rows, their vectors (N, D)) for corpora with a teacher's vectors."""
     sampled = []
     for part in corpus.corpora:
         rows = np.linspace(0, len(part) - 1, min(SAMPLE, len(part))).astype(np.int64)

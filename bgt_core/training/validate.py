@@ -102,7 +102,7 @@ def retrieval(columns: Sequence[str], means: Tensor, texts: Tensor) -> dict[str,
     In many corpora a sentence occurs several times, with different translations. So two other results also count as
     right: a copy of the sentence's translation, and the translation of a copy of the sentence. If a wrong sentence is
     as near as the right sentence, the result counts as wrong. So if all vectors are equal, precision is 0. `means` are
-    the semantic means of n rows, (n, columns, L), and `texts` the `hashes` of their sentences, (n, columns).
+    the semantic means of N rows, (N, columns, L), and `texts` the `hashes` of their sentences, (N, columns).
     """
     precisions, units = {}, F.normalize(means, dim=-1)
     for (i, left), (j, right) in permutations(enumerate(columns), 2):

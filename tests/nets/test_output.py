@@ -37,15 +37,15 @@ def layers() -> dict[str, OutputLayer]:
 
 
 def naive(layer: OutputLayer, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple:
-    """Compute the label-smoothed cross-entropy from the logits (N, V) of all real tokens, as fairseq does."""
+    """Compute the label-smoothed cross-entropy from the logits (R, V) of all real tokens, as fairseq does."""
     lengths = target.mask.sum(1)
-    copied = latent.repeat_interleave(lengths, dim=0)  # (N, L)
+    copied = latent.repeat_interleave(lengths, dim=0)  # (R, L)
     if isinstance(layer, UntiedOutput):
         matrix = torch.cat([layer.hidden.weight, layer.latent.weight], dim=1)
         scores = torch.cat([features, copied], dim=-1) @ matrix.T
     else:
         scores = (features + copied @ layer.project.weight.T) @ layer.table.weight.T
-    nll = F.cross_entropy(scores, target.ids[target.mask], reduction="none")  # (N,)
+    nll = F.cross_entropy(scores, target.ids[target.mask], reduction="none")  # (R,)
     spread = -scores.log_softmax(-1).mean(-1)
     nats = torch.stack([part.sum() for part in nll.split(lengths.tolist())])  # (B,)
     return ((1 - smoothing) * nll + smoothing * spread).sum(), nats, scores

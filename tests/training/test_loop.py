@@ -244,7 +244,7 @@ class Topics(LatentModel):
         before = torch.cat([torch.full_like(side.ids[:, :1], BOS), side.ids[:, :-1]], 1)
         past = self.table(before).cumsum(1) / torch.arange(1, before.shape[1] + 1)[:, None] ** 0.5  # (B, T, H)
         layout = PackedLayout.of(side)
-        past = past.flatten(0, 1)[layout.flat_index]  # (N, H)
+        past = past.flatten(0, 1)[layout.flat_index]  # (R, H)
         features = torch.tanh(self.hidden(torch.cat([past, layout.repeat(z)], 1)))
         prediction = SentencePrediction("reconstruct", "en", features, z, self.layer, side)
         return Outputs({}, {"semantic": {"semantic": posterior}}, [prediction])

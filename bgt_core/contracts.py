@@ -1,6 +1,6 @@
 """The data types of this package; read this first.
 
-Data flows one way, from text to numbers. In training, `data.store.prepare` tokenises files, `data.batching` makes
+Data flows one way, from text to numbers. In training, `data.store.tokenise` stores token ids, `data.batching` makes
 batches, a model (`models.bgt`) predicts, an objective (`objectives`) adds losses, and `training.loop` updates weights:
 
     text -> Tokens -> Batch -> Posterior / Outputs -> Loss     in training

@@ -34,7 +34,7 @@ from bgt_core.evaluation.tasks.pairs import LabelledPairs, read_labelled
 from bgt_core.evaluation.tasks.syntax import Pairing, pair_up, read_treebank
 from bgt_core.files import atomic_file, write_text
 from bgt_core.recipes import Recipe
-from bgt_core.training.prepare import train_tokenizer
+from bgt_core.training.setup import train_tokenizer
 
 Langs = tuple[str, ...]
 

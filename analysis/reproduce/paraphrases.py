@@ -33,7 +33,7 @@ from bgt_core.evaluation.bootstrap import FAILS, HOLDS, NOT_SEPARABLE
 from bgt_core.evaluation.sts_files import StsSet
 from bgt_core.files import record_path, write_text
 from bgt_core.tables import Estimate
-from bgt_core.training.prepare import SETTINGS
+from bgt_core.training.setup import SETTINGS
 
 TRANSLATED = ("reference", "translation", "cost", "_")  # column names of a table of back-translations
 HUMAN = ("reference", "translation")  # column names of a table of human paraphrases

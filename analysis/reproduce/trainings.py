@@ -47,7 +47,7 @@ from bgt_core.errors import Interrupted, NotFound, UsageError, check_choice
 from bgt_core.files import file_lock, write_json
 from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.training import Report
-from bgt_core.training.prepare import SETTINGS
+from bgt_core.training.setup import SETTINGS
 
 SAVE_EVERY = {"small": 100}  # updates between checkpoints at each scale; other scales use the recipe's setting
 RUN, RESULT, ERROR, TIME, SCORES, LOCK = "run", "result.json", "error.json", "time.json", "scores.parquet", "lock"

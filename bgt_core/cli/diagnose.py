@@ -105,18 +105,18 @@ def diagnose(
 
 def encoded(trained: Checkpoint, files: Sequence[Path], langs: str | None, work: Path) -> Corpus:
     """Tokenize sentence pairs. Leave out pairs that the model can't encode, and print their number on stderr."""
-    from bgt_core.data.store import prepare
+    from bgt_core.data.store import tokenise
 
     data = trained.recipe.data
     columns = langs.split(",") if langs else list(data.langs_of)
     if not set(columns) <= set(data.langs_of):
         text = f"{langs}: expected columns of the model, {','.join(data.langs_of)}, in any order."
         raise UsageError(text, parameter="langs")
-    prepared = prepare(
+    store = tokenise(
         files, [f"{column}:{data.langs_of[column]}" for column in columns], trained.tokenizer, work / "store",
         min_tokens=data.min_tokens, max_tokens=data.max_tokens, valid_pairs=0, seed=0,
     )  # fmt: skip
-    corpus = cast("Corpus", prepared)  # all files have the same columns, so the result is not a Mixture
+    corpus = cast("Corpus", store)  # all files have the same columns, so the result is not a Mixture
     pairs, settings = corpus.store["pairs"], corpus.store["settings"]
     counts = {
         f"with a sentence of under {settings['min_tokens']} tokens": pairs["too short"],

@@ -112,7 +112,7 @@ def shuffle_words(sentences: Sequence[np.ndarray], share: float, *seed: int) -> 
     ]
 
 
-AHEAD = 2  # number of updates that are prepared in advance
+AHEAD = 2  # number of updates that are made in advance
 WINDOW = 8192  # number of validation rows that are sorted by length together
 
 
@@ -161,7 +161,7 @@ class Batching:
         tokens as the corpus has, and some rows more often than others.
         """
         if not len(corpus):
-            raise DataError(f"the {corpus.split} split of {corpus.folder} has no pairs; prepare it with more pairs")
+            raise DataError(f"the {corpus.split} split of {corpus.folder} has no pairs; start a run with more pairs")
         counts = self._sampled(corpus)
         largest = max(counts) if counts else len(corpus)  # with more updates, some would have no row
         return min(largest, -(-corpus.tokens // self.batch_tokens))
@@ -198,7 +198,7 @@ class Batching:
 
 
 def prefetch(make: Callable[[int], StepBatch], steps: range) -> Iterator[StepBatch]:
-    """Yield make(step) for each step, while a thread prepares the next `AHEAD` steps."""
+    """Yield make(step) for each step, while a thread computes the next `AHEAD` results."""
     with ThreadPoolExecutor(1) as thread:
         coming = deque(thread.submit(make, step) for step in steps[:AHEAD])
         for step in steps:

@@ -1,6 +1,6 @@
 """Write and open token stores: folders with the token ids of a corpus, or of several corpora with different columns.
 
-`prepare` reads, tokenises and writes translations chunk by chunk. `open_corpus` opens the files of a store as a
+`tokenise` reads, tokenises and writes translations chunk by chunk. `open_corpus` opens the files of a store as a
 `Corpus` or a `Mixture`, which memory-maps the files. So no corpus is loaded into memory.
 """
 
@@ -32,7 +32,7 @@ SPLITS = ("train", "valid")
 BLOCK = 2**16  # number of rows or token ids that are read together
 
 
-def prepare(
+def tokenise(
     sources: Sequence[Source | Path | str],
     columns: Sequence[str],
     tokenizer: Tokenizer,
@@ -284,11 +284,11 @@ def read_targets(path: Path) -> np.ndarray:
 
 def damaged(file: Path) -> DataError:
     """Return the error for a file of a token store that does not match the description in store.json."""
-    return DataError(f"{file.parent} is damaged, or of another version: {file.name}; prepare it again")
+    return DataError(f"{file.parent} is damaged, or of another version: {file.name}; start a new run")
 
 
 def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
-    """Open a token store made by `prepare`: a `Mixture` if it has several corpora, else a `Corpus`."""
+    """Open a token store made by `tokenise`: a `Mixture` if it has several corpora, else a `Corpus`."""
     folder = Path(folder)
     if not (folder / MIXTURE).exists():
         return Corpus.open(folder, split)
@@ -300,14 +300,14 @@ def open_corpus(folder: Path | str, split: str = "train") -> Corpus | Mixture:
 
 
 def verify_corpus(corpus: Corpus | Mixture) -> None:
-    """Raise DataError if a file of the store has changed since `prepare`."""
+    """Raise DataError if a file of the store has changed since `tokenise` wrote it."""
     for part in corpus.corpora:
         there = {path.name: path for path in part.folder.iterdir() if path.is_file()}
         if not isinstance(files := part.store.get("files"), dict):
             raise damaged(part.folder / STORE)
         for name, expected in files.items():
             if name not in there or sha256_file(there[name]) != expected:
-                raise DataError(f"{part.folder / name}: changed since it was prepared; prepare it again")
+                raise DataError(f"{part.folder / name}: changed since the text was tokenised; start a new run")
 
 
 class Stratum(NamedTuple):

@@ -10,12 +10,12 @@
 run; on a CPU with the same number of threads and workers, they are identical bit for bit.
 
 Several workers can train one run. They are processes on this machine (`workers`), or processes that `torchrun` starts.
-The first worker prepares the data, writes files and reports. A run may be resumed with another number of workers.
+The first worker sets up the run, writes files and reports. A run may be resumed with another number of workers.
 
-Read the code of `run` first, then `prepare` (text to token ids, with `data.store`) and `loop` (with `data.batching`).
+Read the code of `run` first, then `setup` (text to token ids, with `data.store`) and `loop` (with `data.batching`).
 """
 
-from bgt_core.training.prepare import Report, share
 from bgt_core.training.run import inherited, resume, train
+from bgt_core.training.setup import Report, share
 
 __all__ = ["Report", "inherited", "resume", "share", "train"]

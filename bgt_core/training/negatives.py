@@ -51,7 +51,7 @@ def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int
         mega: list[StepBatch] = []
         meaning: dict[Columns, list[dict[str, Tensor]]] = {}
         for update in islice(updates, mega_batch_size(done, config.mega_batch, config.mega_batch_warmup)):
-            mega.append(update)  # meanwhile, a thread prepares the next update
+            mega.append(update)  # meanwhile, a thread makes the next update
             for batch in update.batches.values():
                 meaning.setdefault(tuple(batch.sides), []).append(semantic_means(trainer, batch))
         if not mega:

@@ -28,7 +28,7 @@ from bgt_core.models.bgt import LatentModel
 from bgt_core.objectives.similarity import Distillation
 from bgt_core.recipes import RECIPES, Recipe
 from bgt_core.training.loop import Hooks, Penalty, Trainer, make_optimizer, token_tables, total_steps, train_model
-from bgt_core.training.prepare import (
+from bgt_core.training.setup import (
     LOCK,
     SETTINGS,
     WEIGHT,
@@ -38,8 +38,8 @@ from bgt_core.training.prepare import (
     change,
     differing,
     freeze,
-    prepare_run,
     read_settings,
+    set_up_run,
     sources_of,
 )
 from bgt_core.training.workers import Workers, check_workers, joined, usual_workers
@@ -109,8 +109,8 @@ def train(
     if recipe.init_from and not tokenizer:
         tokenizer = checkpoint.find(recipe.init_from) / checkpoint.TOKENIZER
     sources, tokens = sources_of(recipe, data, teacher), Path(tokenizer) if tokenizer else None
-    prepare = partial(prepare_run, recipe, sources, out, tokens, strict, device, report)
-    return train_in_workers(out, prepare, workers, device, report)
+    set_up = partial(set_up_run, recipe, sources, out, tokens, strict, device, report)
+    return train_in_workers(out, set_up, workers, device, report)
 
 
 @usual_defaults()
@@ -129,18 +129,18 @@ def resume(
     that can't change, and if another process trains in `out`.
     """
     recipe, document = read_settings(out := Path(out))
-    prepare = partial(change, recipe, document, overrides, out) if overrides else lambda: recipe
-    return train_in_workers(out, prepare, workers, device, report)
+    set_up = partial(change, recipe, document, overrides, out) if overrides else lambda: recipe
+    return train_in_workers(out, set_up, workers, device, report)
 
 
 def train_in_workers(
-    out: Path, prepare: Callable[[], Recipe], worker_count: int | None, device: str, report: Report
+    out: Path, set_up: Callable[[], Recipe], worker_count: int | None, device: str, report: Report
 ) -> Path:
     """Train in the processes that `torchrun` started, or in `worker_count` processes on this machine. The first process
-    calls `prepare`, which writes all files of the run except checkpoints and returns the recipe."""
+    calls `set_up`, which writes all files of the run except checkpoints and returns the recipe."""
     with Workers.from_environment() as launched, locked(out) if launched.is_main else nullcontext():
         check_workers(worker_count, device, launched)
-        recipe = cast(Recipe, launched.every(prepare() if launched.is_main else None)[0])
+        recipe = cast(Recipe, launched.every(set_up() if launched.is_main else None)[0])
         if launched.count == 1:
             worker_count = worker_count or usual_workers(recipe.train, pick_device(device))
         if launched.count > 1 or worker_count == 1 or worker_count is None:

@@ -12,7 +12,7 @@ import torch
 
 from bgt_core import checkpoint
 from bgt_core.data.batching import validation
-from bgt_core.data.store import Corpus, prepare
+from bgt_core.data.store import Corpus, tokenise
 from bgt_core.data.text import Tokenizer
 from bgt_core.diagnose import diagnose
 from bgt_core.grammar import Pair
@@ -35,7 +35,7 @@ def here(
     monkeypatch.chdir(tmp_path)
     shutil.copytree(saved, "model")
     shutil.copytree(saved, "run/step-0000007")
-    prepare([tsv], ("en", "fr"), tokenizer, "run/data", min_tokens=2, valid_pairs=40, seed=1)
+    tokenise([tsv], ("en", "fr"), tokenizer, "run/data", min_tokens=2, valid_pairs=40, seed=1)
     rows = [tuple(pair.texts.values()) for pair in grammar[:30]]
     for name, chosen in {"pairs.tsv": rows, "one.tsv": rows[:1]}.items():
         Path(name).write_text("".join("\t".join(row) + "\n" for row in chosen), encoding="utf-8")

@@ -21,7 +21,7 @@ from bgt_core.data.batching import (
     validation,
 )
 from bgt_core.data.columns import altered_columns, parse_columns, parse_source, parse_weights
-from bgt_core.data.store import Corpus, Mixture, Stratum, open_corpus, prepare
+from bgt_core.data.store import Corpus, Mixture, Stratum, open_corpus, tokenise
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, DataError, UsageError
 
@@ -53,7 +53,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
         lines.append("\t".join(sides) + "\n")
     folder = tmp_path_factory.mktemp("batching")
     (folder / "corpus.tsv").write_text("".join(lines))
-    return prepare([folder / "corpus.tsv"], LANGS, Words(), folder / "store", valid_pairs=60, seed=1)
+    return tokenise([folder / "corpus.tsv"], LANGS, Words(), folder / "store", valid_pairs=60, seed=1)
 
 
 def numbers(batches: list[Batch]) -> list[int]:
@@ -195,7 +195,7 @@ def test_validation_visits_every_pair_once_in_a_fixed_order(corpus: Corpus, monk
 
 def test_an_empty_split(corpus: Corpus, tmp_path: Path) -> None:
     (tmp_path / "corpus.tsv").write_text("5 6 7 8 9\t5 6 7 8 9\n")
-    prepare([tmp_path / "corpus.tsv"], LANGS, Words(), tmp_path / "store", valid_pairs=0, seed=1)
+    tokenise([tmp_path / "corpus.tsv"], LANGS, Words(), tmp_path / "store", valid_pairs=0, seed=1)
     valid = Corpus.open(tmp_path / "store", "valid")
     assert list(validation(valid, 100)) == []
     with pytest.raises(BgtError, match=r"the valid split of .* has no pairs"):
@@ -224,7 +224,7 @@ def test_altered_sentences_are_no_side(tokenizer: Tokenizer, tmp_path: Path) -> 
     (tmp_path / "rows.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
     columns = ("en", "fr", "altered:en")
     store = tmp_path / "store"
-    corpus = prepare([tmp_path / "rows.tsv"], columns, tokenizer, store, min_tokens=1, valid_pairs=2, seed=1)
+    corpus = tokenise([tmp_path / "rows.tsv"], columns, tokenizer, store, min_tokens=1, valid_pairs=2, seed=1)
     assert isinstance(corpus, Corpus)
     batch = make_batch(corpus, np.arange(len(corpus)), turn=1)
     assert list(batch.sides) == ["en", "fr"] and batch.anchor == "fr" and batch.source("fr") == "en"
@@ -249,7 +249,7 @@ def mixture(tmp_path_factory: pytest.TempPathFactory) -> Mixture:
         sources.append(parse_source(f"{kind}{'/' * bool(kind)}en-{lang}={path}", COLUMNS))
         number += rows
     tokenizer = Tokenizer.train([f"sentence very {n} phrase" for n in range(400)], 40, lowercase=True)
-    store = prepare(sources, COLUMNS, tokenizer, folder / "store", min_tokens=1, valid_pairs=12, seed=1)
+    store = tokenise(sources, COLUMNS, tokenizer, folder / "store", min_tokens=1, valid_pairs=12, seed=1)
     assert isinstance(store, Mixture)
     return store
 

@@ -24,7 +24,7 @@ from bgt_core.data.columns import (
     text_columns,
 )
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.data.store import prepare
+from bgt_core.data.store import tokenise
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import DataError, UsageError
 from bgt_core.grammar import Pair
@@ -61,7 +61,7 @@ def test_a_store_is_that_of_the_columns_alone(grammar: list[Pair], tokenizer: To
     columns, limits = ["a:en", "gold:label", "b:fr"], {"min_tokens": 1, "valid_pairs": 20, "seed": 1}
     sources = {"wide": ("a", "_", "gold", "b"), "narrow": ("a", "gold", "b")}
     wide, narrow = (
-        prepare([Source(tmp_path / f"{name}.tsv", names)], columns, tokenizer, tmp_path / name, **limits)
+        tokenise([Source(tmp_path / f"{name}.tsv", names)], columns, tokenizer, tmp_path / name, **limits)
         for name, names in sources.items()
     )
     indices = np.arange(len(narrow))
@@ -72,7 +72,7 @@ def test_a_store_is_that_of_the_columns_alone(grammar: list[Pair], tokenizer: To
             np.testing.assert_array_equal(one, other)
     other = [Source(tmp_path / "wide.tsv", ("_", "a", "gold", "b"))]
     with pytest.raises(UsageError, match="made with other file_columns"):
-        prepare(other, columns, tokenizer, tmp_path / "wide", **limits)
+        tokenise(other, columns, tokenizer, tmp_path / "wide", **limits)
 
 
 def test_cleaned_pairs_have_the_columns_that_are_read(wide: Path, tmp_path: Path) -> None:

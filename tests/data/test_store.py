@@ -18,7 +18,7 @@ from bgt_core.data import store, textfile
 from bgt_core.data.batching import Batching, validation
 from bgt_core.data.columns import Source, parse_source
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.data.store import Corpus, Mixture, Stratum, open_corpus, prepare
+from bgt_core.data.store import Corpus, Mixture, Stratum, open_corpus, tokenise
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError, DataError, NotFound
 
@@ -62,7 +62,7 @@ def source(tmp_path: Path) -> Path:
 
 def make(source: Path, kind: str = "", **options) -> Corpus:
     defaults = {"tokenizer": Words(), "out": source.with_name("store"), "valid_pairs": 40, "seed": 1}
-    return prepare([Source(source, LANGS, kind=kind)], LANGS, **(defaults | options))
+    return tokenise([Source(source, LANGS, kind=kind)], LANGS, **(defaults | options))
 
 
 def test_the_filter_keeps_5_to_100_tokens(tmp_path: Path) -> None:
@@ -148,8 +148,8 @@ def test_several_files_and_damage(source: Path, monkeypatch: pytest.MonkeyPatch)
     second.write_bytes(b"bad\n" + source.read_bytes()[:9000] + b"\nworse")
     limits = {"min_tokens": 18, "max_tokens": 23, "valid_pairs": 40, "seed": 1}
     with pytest.raises(BgtError, match=r"second\.tsv:1: 1 column"):
-        prepare([source, second], LANGS, trained(source), source.with_name("strict"), **limits, strict=True)
-    told = prepare([source, second], LANGS, trained(source), source.with_name("store"), **limits).store
+        tokenise([source, second], LANGS, trained(source), source.with_name("strict"), **limits, strict=True)
+    told = tokenise([source, second], LANGS, trained(source), source.with_name("store"), **limits).store
     assert told["skipped_examples"][0] == f"{second}:1: 1 column, expected 2 (en, fr)"
     assert all(told["pairs"].values())  # some pairs are kept, some are too short, some are too long
     packed = source.with_name("corpus.tsv.gz")
@@ -186,7 +186,7 @@ def test_a_damaged_store_is_refused(source: Path) -> None:
         Corpus.open(folder, "test")
     ids = (folder / "fr.ids").read_bytes()
     (folder / "fr.ids").write_bytes(ids[:-2])
-    with pytest.raises(BgtError, match=r"damaged, or of another version: fr\.ids; prepare it again"):
+    with pytest.raises(BgtError, match=r"damaged, or of another version: fr\.ids; start a new run"):
         Corpus.open(folder)
     (folder / "fr.ids").write_bytes(ids)
     store = json.loads((folder / "store.json").read_text())
@@ -243,7 +243,7 @@ def pairwise(tmp_path: Path) -> list[Source]:
 
 @pytest.fixture
 def mixture(pairwise: list[Source], tokenizer: Tokenizer, tmp_path: Path) -> Mixture:
-    store = prepare(pairwise, tuple(THREE), tokenizer, tmp_path / "store", min_tokens=1, valid_pairs=15, seed=1)
+    store = tokenise(pairwise, tuple(THREE), tokenizer, tmp_path / "store", min_tokens=1, valid_pairs=15, seed=1)
     assert isinstance(store, Mixture)
     return store
 
@@ -283,7 +283,7 @@ def test_every_row_comes_once_an_epoch_in_batches_of_one_corpus(mixture: Mixture
 def test_each_of_three_columns_is_written_from_each_other_in_turn(tokenizer: Tokenizer, tmp_path: Path) -> None:
     rows = [(f"sentence number {n}", f"phrase number {n}", f"satz number {n}") for n in range(60)]
     source = write(tmp_path / "three.tsv", rows)
-    corpus = prepare([source], tuple(THREE), tokenizer, tmp_path / "store", min_tokens=1, valid_pairs=0, seed=1)
+    corpus = tokenise([source], tuple(THREE), tokenizer, tmp_path / "store", min_tokens=1, valid_pairs=0, seed=1)
     batching = Batching(batch_tokens=200, micro_tokens=100, seed=1)
     ways: Counter[tuple[str, str]] = Counter()
     anchors: Counter[str] = Counter()
@@ -306,7 +306,7 @@ def test_labels_and_targets_stay_with_their_rows(tokenizer: Tokenizer, tmp_path:
     np.save(tmp_path / "vectors.npy", np.stack([np.arange(40.0), -np.arange(40.0)], 1))
     columns = ("en", "fr", "gold:label")
     source = Source(path, ("en", "fr", "gold"), tmp_path / "vectors.npy")
-    corpus = prepare(
+    corpus = tokenise(
         [source], columns, tokenizer, tmp_path / "store", min_tokens=1, max_tokens=60, valid_pairs=5, seed=1
     )
     assert isinstance(corpus, Corpus)
@@ -341,6 +341,6 @@ def test_targets_that_do_not_fit_are_refused_and_leave_nothing(
         np.save(tmp_path / "vectors.npy", vectors)
     source = Source(path, ("en",), tmp_path / "vectors.npy")
     with pytest.raises(error, match=message):
-        prepare([source], ["en"], tokenizer, tmp_path / "store", min_tokens=1, valid_pairs=5, seed=1)
+        tokenise([source], ["en"], tokenizer, tmp_path / "store", min_tokens=1, valid_pairs=5, seed=1)
     assert not (tmp_path / "store").exists()
     assert not list(tmp_path.glob(".store*"))

@@ -31,8 +31,8 @@ from bgt_core.files import parse_json
 from bgt_core.neighbours.questions import CARD, StoreCard
 from bgt_core.recipes import configure, parse_overrides
 from bgt_core.splitting import parts as split
-from bgt_core.training.prepare import SETTINGS, read_settings
 from bgt_core.training.run import rows_until
+from bgt_core.training.setup import SETTINGS, read_settings
 from probes.data.load import read_labelled as read_items
 from probes.data.load import read_sentences
 from probes.results.store import read_cells

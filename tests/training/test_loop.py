@@ -16,7 +16,7 @@ from torch import nn
 from bgt_core import checkpoint, training
 from bgt_core.contracts import BOS, Batch, Outputs, Readout, Tokens
 from bgt_core.data.batching import StepBatch
-from bgt_core.data.store import Corpus, prepare
+from bgt_core.data.store import Corpus, tokenise
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import BgtError
 from bgt_core.grammar import Pair
@@ -77,7 +77,7 @@ def mirrored(grammar: list[Pair], tokenizer: Tokenizer, tmp_path_factory: pytest
     lines = [f"{pair.texts['en']}\t{pair.texts['en']}\n" for pair in grammar[:120]]
     (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
     source = [folder / "pairs.tsv"]
-    return prepare(source, ("en", "fr"), tokenizer, folder / "store", min_tokens=1, valid_pairs=20, seed=1)
+    return tokenise(source, ("en", "fr"), tokenizer, folder / "store", min_tokens=1, valid_pairs=20, seed=1)
 
 
 @pytest.fixture
@@ -261,7 +261,7 @@ def topics(tmp_path_factory: pytest.TempPathFactory) -> tuple[Corpus, int]:
     (folder / "pairs.tsv").write_text("".join(f"{line}\t{line}\n" for line in lines), encoding="utf-8")
     tokenizer = Tokenizer.train(lines, 40, lowercase=True)
     source = [folder / "pairs.tsv"]
-    store = prepare(source, ("en", "fr"), tokenizer, folder / "store", min_tokens=1, valid_pairs=100, seed=1)
+    store = tokenise(source, ("en", "fr"), tokenizer, folder / "store", min_tokens=1, valid_pairs=100, seed=1)
     return store, tokenizer.vocab_size
 
 

@@ -13,7 +13,7 @@ from torch import nn
 
 from bgt_core.contracts import EOS, UNK, Batch
 from bgt_core.data.batching import Batching, StepBatch
-from bgt_core.data.store import Corpus, prepare
+from bgt_core.data.store import Corpus, tokenise
 from bgt_core.data.text import Tokenizer
 from bgt_core.objectives import Sum
 from bgt_core.objectives.similarity import Margin
@@ -107,7 +107,7 @@ def corpus(tsv: Path, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("mining")
     lines = tsv.read_text("utf-8").splitlines(keepends=True)[:140]
     (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
-    return prepare(
+    return tokenise(
         [folder / "pairs.tsv"], ("en", "fr"), tokenizer, folder / "store", min_tokens=2, valid_pairs=20, seed=1
     )
 

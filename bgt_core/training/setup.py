@@ -1,4 +1,4 @@
-"""Prepare a run: write its data, tokenizer and settings, and check that they fit each other.
+"""Set up a run: write its data, tokenizer and settings, and check that they fit each other.
 
 For this check, one batch of each corpus is passed through the model on torch's meta device, where tensors have shapes
 but no values.
@@ -21,7 +21,7 @@ from bgt_core.contracts import SentenceEncoder
 from bgt_core.data.batching import make_batch
 from bgt_core.data.columns import ALTERED, LABEL, Source, parse_columns, parse_source, parse_weights, read_columns
 from bgt_core.data.parallel import Skipped, check, chunks, read_pairs, source_files
-from bgt_core.data.store import SPLITS, open_corpus, prepare, read_targets
+from bgt_core.data.store import SPLITS, open_corpus, read_targets, tokenise
 from bgt_core.data.text import Tokenizer
 from bgt_core.encoders import identity, named_encoder, open_encoder
 from bgt_core.errors import DataError, NotFound, UsageError
@@ -30,7 +30,7 @@ from bgt_core.models.bgt import LatentModel
 from bgt_core.nets.output import LabelPrediction
 from bgt_core.recipes import Recipe
 
-SETTINGS = "run.json"  # recipe, settings and data of a run; written last, so a folder with it is completely prepared
+SETTINGS = "run.json"  # recipe, settings and data of a run; written last, so a folder with it is completely set up
 LOCK = "run.lock"  # exists while a process trains; a killed process leaves it behind
 VECTORS = "vectors-{}" + PARTIAL  # vectors of each data file; removed after they are copied into OUT/data
 WIDTH, WEIGHT = "model.teacher_dim", "objective.distillation.weight"
@@ -39,7 +39,7 @@ Teacher = Sequence[str | Path | None]  # one .npy for each data file; None for a
 Report = Callable[[dict[str, Any]], None]  # a function that is called with metrics by name
 
 
-def prepare_run(
+def set_up_run(
     recipe: Recipe,
     sources: Sequence[Source],
     out: Path,
@@ -66,7 +66,7 @@ def prepare_run(
         token_model = Tokenizer.load(tokenizer) if tokenizer else train_tokenizer(recipe, sources, strict)
         model = meta_model(recipe, token_model)  # raises an error for invalid settings before the long work
         rows = with_vectors(encoder, recipe, sources, out, report) if encoder else sources
-        stored = prepare(
+        stored = tokenise(
             rows,
             recipe.data.columns,
             token_model,
@@ -168,7 +168,8 @@ def meta_model(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
 
 def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
     """Pass a training batch and a held-out batch of each corpus through a model on the meta device. Check that the
-    recipe can learn from the columns, and that labels are classes of the model (else a GPU ends the process)."""
+    recipe can learn from the columns, and that labels are classes of the model (other labels end the process on a GPU).
+    """
     model.eval()  # in training mode, random batches would lack drafts, one of the inputs to check
     for corpus in (part for split in SPLITS for part in open_corpus(out / "data", split).corpora):
         if not len(corpus):  # empty if all rows of the corpus, or none, are held out
@@ -243,11 +244,11 @@ def with_vectors(
     return embedded
 
 
-# OUT/run.json has the settings of a run. It is written when the run is prepared, and read when the run is resumed.
+# OUT/run.json has the settings of a run. It is written when the run is set up, and read when the run is resumed.
 
 
 def share(recipe: Recipe, data: Sequence[str | Path | Source], tokenizer: Path, corpus: Path, out: Path) -> None:
-    """Write a run folder, without checkpoints, whose training data are a link to the prepared data in `corpus`.
+    """Write a run folder, without checkpoints, whose training data are a link to the token store `corpus`.
 
     So several runs can share the data. `resume` then starts the run. Files that a killed process left are overwritten.
     """

@@ -12,7 +12,7 @@ from bgt_core import checkpoint, training
 from bgt_core.data.store import open_corpus
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.recipes.writer import VectorWriter
-from bgt_core.training.prepare import LOCK, VECTORS
+from bgt_core.training.setup import LOCK, VECTORS
 from tests.runs import weights
 
 
@@ -92,7 +92,7 @@ def test_a_run_can_be_resumed_without_the_encoder(rows: Path, tmp_path: Path, mo
     settings = {**WRITER, "train.epochs": 2.0, "train.batch_tokens": 100}
     whole = training.train("writer", [f"en-fr={rows}"], tmp_path / "whole", overrides=settings, device="cpu")
     training.train("writer", [f"en-fr={rows}"], tmp_path / "resumed", overrides=WRITER, device="cpu")
-    monkeypatch.setattr("bgt_core.training.prepare.open_encoder", None)
+    monkeypatch.setattr("bgt_core.training.setup.open_encoder", None)
     changed = {"train.epochs": 2.0, "train.batch_tokens": 100}
     resumed = training.resume(tmp_path / "resumed", device="cpu", overrides=changed)
     assert weights(whole) == weights(resumed)

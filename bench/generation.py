@@ -68,7 +68,7 @@ class Ids(SizedTokenizer):
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
         return [" ".join(map(str, sentence)) for sentence in ids]
 
-    def unread(self, ids: Iterable[Sequence[int]]) -> int:
+    def count_unknown(self, ids: Iterable[Sequence[int]]) -> int:
         return 0
 
     def texts(self) -> list[str]:

@@ -50,7 +50,7 @@ class Embedder:
             )
         warn_if_slow(self.device, precision)
         self.precision = precision if precision == INT8 else resolve(self.device, precision)
-        self.read = self.unread = 0  # number of sentences embedded so far, and how many of them have no known token
+        self.embedded = self.unknown = 0  # number of sentences embedded so far, and of those without a known token
         self._widths: dict[nn.Module, int] = {}  # encoder -> number of units, computed at the first use
         self.latents = tuple(model.latents)
         self.encoders = {(latent, lang): model.encoder(latent, lang) for latent in self.latents for lang in self.langs}
@@ -97,9 +97,9 @@ class Embedder:
         if batch_size is not None:
             check_whole(1, batch_size=batch_size)
         ids = self.tokenizer.encode(sentences)
-        self.read, self.unread = self.read + len(ids), self.unread + self.tokenizer.unread(ids)
+        self.embedded, self.unknown = self.embedded + len(ids), self.unknown + self.tokenizer.count_unknown(ids)
         vectors = np.empty((len(ids), self.width(lang, latent)), dtype=np.float32)
-        for rows, posterior in self._read(encoder, lang, ids, batch_size, show_progress):
+        for rows, posterior in self._encode(encoder, lang, ids, batch_size, show_progress):
             vectors[rows] = self.model.vectors(posterior)[: len(rows)].float().cpu().numpy()
         if normalize:
             vectors = unit(vectors)
@@ -116,14 +116,14 @@ class Embedder:
         encoder, units = self.encoder(latent, lang), self.width(lang, latent)
         ids = self.tokenizer.encode(sentences)
         mean, log_variance = torch.empty(2, len(ids), units, dtype=torch.float32, device="cpu")
-        for rows, posterior in self._read(encoder, lang, ids):
+        for rows, posterior in self._encode(encoder, lang, ids):
             if not isinstance(posterior, Gaussian):
                 raise UsageError(f"This model's {latent} posteriors are not Gaussian: compare its vectors by cosine.")
             mean[rows] = posterior.mean[: len(rows)].float().cpu()
             log_variance[rows] = posterior.log_variance[: len(rows)].float().cpu()
         return Gaussian(mean, log_variance)
 
-    def _read(
+    def _encode(
         self,
         encoder: nn.Module,
         lang: str,

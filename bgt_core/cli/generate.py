@@ -109,6 +109,6 @@ def generate(
         texts = from_vectors(bgt, given, style=style, rerank=bool(rerank), **how)
     if not writes_vectors:  # a writer gets the source as a vector of another encoder, not as tokens
         read = [text for text in (source, style) if text is not None]
-        options.note_unread(bgt.tokenizer.unread(bgt.tokenizer.encode(read)), len(read))
+        options.note_unknown(bgt.tokenizer.count_unknown(bgt.tokenizer.encode(read)), len(read))
     for of_row in texts:
         print(*of_row[:n_best], sep="\n")

@@ -148,10 +148,10 @@ def print_json(schema: str, document: Mapping[str, Any]) -> None:
     print(json.dumps({"schema": schema, **document}, indent=2, ensure_ascii=False))
 
 
-def note_unread(unread: int, count: int) -> None:
+def note_unknown(unknown: int, count: int) -> None:
     """Warn on stderr if sentences consist of unknown tokens only, because all such sentences have the same vector."""
-    if unread:
-        print(f"{unread:,} of {count:,} sentences have no token that the model knows", file=sys.stderr)
+    if unknown:
+        print(f"{unknown:,} of {count:,} sentences have no token that the model knows", file=sys.stderr)
 
 
 def counted(counts: Mapping[str, int]) -> str:

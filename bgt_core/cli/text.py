@@ -38,7 +38,7 @@ def embed(
     encoder = options.open_encoder(model, device=device, precision=precision)
     with options.rows_bar(out.name) as report:
         written = embed_file(encoder, source, out, lang=lang, latent=latent, shard=numbers, report=report)
-    options.note_unread(getattr(encoder, "unread", 0), getattr(encoder, "read", 0))
+    options.note_unknown(getattr(encoder, "unknown", 0), getattr(encoder, "embedded", 0))
     print(f"{written.path}: {written.rows} x {written.width} float32, {latent} latent", file=sys.stderr)
 
 

@@ -158,7 +158,7 @@ class Tokenizer:
         texts = list(sentences) if normalised else [normalise(text) for text in sentence_list(sentences)]
         return self._pieces.encode(texts, add_eos=True, num_threads=CORES if len(texts) > MANY else 1)
 
-    def unread(self, ids: Iterable[Sequence[int]]) -> int:
+    def count_unknown(self, ids: Iterable[Sequence[int]]) -> int:
         """Count the sentences that consist of unknown tokens only; `ids` is the result of `encode`."""
         meaningless = {UNK, EOS, self._pieces.piece_to_id("\N{LOWER ONE EIGHTH BLOCK}")}
         return sum(len(sentence) > 1 and meaningless.issuperset(sentence) for sentence in ids)

@@ -174,9 +174,9 @@ class CausalDecoder(nn.Module):
     def step(self, tokens: Tensor, state: KVCache) -> Tensor:
         """Score the next token of each hypothesis, given its last token: (B, n) -> (B, n, V). In the first step of a
         search, the last token is EOS."""
-        return state.scorer(self.read(tokens, state))
+        return state.scorer(self.features(tokens, state))
 
-    def read(self, tokens: Tensor, state: KVCache) -> Tensor:
+    def features(self, tokens: Tensor, state: KVCache) -> Tensor:
         """Compute the features for the next token of each hypothesis, given its last token: (B, n) -> (B, n, H)."""
         count, n = tokens.shape
         ids = tokens.flatten()

@@ -168,8 +168,7 @@ def meta_model(recipe: Recipe, tokenizer: Tokenizer) -> LatentModel:
 
 def check_batches(recipe: Recipe, model: LatentModel, out: Path) -> None:
     """Pass a training batch and a held-out batch of each corpus through a model on the meta device. Check that the
-    recipe can learn from the columns, and that labels are classes of the model (other labels end the process on a GPU).
-    """
+    recipe can learn from the columns, and that labels are classes of the model (others crash a process on a GPU)."""
     model.eval()  # in training mode, random batches would lack drafts, one of the inputs to check
     for corpus in (part for split in SPLITS for part in open_corpus(out / "data", split).corpora):
         if not len(corpus):  # empty if all rows of the corpus, or none, are held out

@@ -267,7 +267,6 @@ class EncoderStates:
 
     @property
     def device(self) -> torch.device:
-        """The device of the encoder states."""
         return self.states.device
 
     def no_latent(self) -> Tensor:

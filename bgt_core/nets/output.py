@@ -42,11 +42,9 @@ class OutputLayer(Protocol):
 
     def scorer(self, latent: Tensor) -> Scorer:
         """Return a scorer for B sentences, given their latents (B, L)."""
-        ...
 
     def nll(self, features: Tensor, latent: Tensor, target: Tokens, smoothing: float) -> tuple[Tensor, Tensor]:
         """Compute (loss, nats), as defined in `Prediction.nll`, from features (R, H) and latents (B, L)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

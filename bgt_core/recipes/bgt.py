@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import nn
@@ -107,8 +108,8 @@ class PaperConfig(WideAsTokens):
             layer = output(new_table, vocab_size, width, latent, self.tie_embeddings, "logit" in self.fuse)
             if self.body == "lstm":
                 return LSTMDecoder(new_table(), layer, latent, self.decoder_layers, dropout, self.fuse)
-            sizes = self.decoder_layers, self.ffn_dim, self.heads, dropout, self.word_dropout
-            return TransformerDecoder(new_table(), layer, latent, *sizes, self.fuse)
+            sized = partial(TransformerDecoder, layers=self.decoder_layers, ffn_dim=self.ffn_dim, heads=self.heads)
+            return sized(new_table(), layer, latent, dropout=dropout, word_dropout=self.word_dropout, fuse=self.fuse)
 
         return body, decoder
 
@@ -178,8 +179,9 @@ class BGTSmallConfig:
             return Encoder(body, GaussianHead(self.d_model, language, self.log_variance))
 
         def decoders(latent: int) -> dict[str, nn.Module]:
-            sizes = self.decoder_layers, self.ffn_dim, self.heads, self.dropout, self.word_dropout
-            return {lang: TransformerDecoder(table, TiedOutput(table, latent), latent, *sizes) for lang in langs}
+            sized = partial(TransformerDecoder, layers=self.decoder_layers, ffn_dim=self.ffn_dim, heads=self.heads)
+            sized = partial(sized, dropout=self.dropout, word_dropout=self.word_dropout)
+            return {lang: sized(table, TiedOutput(table, latent), latent) for lang in langs}
 
         return BGT(
             encoders={
@@ -189,7 +191,6 @@ class BGTSmallConfig:
             decoders=decoders(language + semantic),
             translators=decoders(semantic),
             readout=readout_named(self.readout),
-            # The map to teacher vectors is made last, so that other parameters have the same initial values without it.
             teacher=Linear(semantic, self.teacher_dim, bias=False) if self.teacher_dim else None,
             train_decoders=self.train_decoders,
         )

@@ -97,8 +97,8 @@ class BoundConfig:
         average = SIFPooling(probabilities, self.average_dim, trained=self.train_rarity)
         layer = partial(EncoderLayer, self.d_model, self.ffn_dim, self.heads, self.dropout)
         roles = RolePooling([layer() for _ in range(self.roles_layers)], self.average_dim, self.roles_dim)
-        shares = self.bound_share, self.roles_share
-        parts = BoundPooling(average, body(self.composed_layers), roles, self.bound_dim, *shares)
+        shares = {"bound_share": self.bound_share, "roles_share": self.roles_share}
+        parts = BoundPooling(average, body(self.composed_layers), roles, self.bound_dim, **shares)
         widths = self.average_dim, self.bound_dim, self.roles_dim
         # Differences between languages are removed twice. The first removal keeps the length of each part, and so moves
         # the languages' means a little apart again. The second removal corrects that.
@@ -111,9 +111,9 @@ class BoundConfig:
             return Encoder(own, GaussianHead(self.d_model, language, self.language_log_variance))
 
         def decoder(layer: OutputLayer, latent: int) -> TransformerDecoder:
-            sizes = self.decoder_layers, self.ffn_dim, self.heads
+            sized = partial(TransformerDecoder, layers=self.decoder_layers, ffn_dim=self.ffn_dim, heads=self.heads)
             memory = MemoryReader(language + self.average_dim, self.bound_dim, self.d_model, self.memory_slots)
-            return TransformerDecoder(table, layer, latent, *sizes, self.dropout, self.word_dropout, memory=memory)
+            return sized(table, layer, latent, dropout=self.dropout, word_dropout=self.word_dropout, memory=memory)
 
         latent = language + semantic
         if self.tag_dim:

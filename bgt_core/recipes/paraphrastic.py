@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -119,12 +119,12 @@ class TranslatorConfig(WideAsTokens):
         (source, lang), *written = columns.items()
         vocab_size, width, tie = tokenizer.vocab_size, self.d_model, self.tie_embeddings
         new_table = table_maker(vocab_size, width, tie)
-        sizes = self.ffn_dim, self.heads, self.dropout
-        encoder = Encoder(Transformer(new_table(), self.encoder_layers, *sizes), Point)
+        sizes: dict[str, Any] = {"ffn_dim": self.ffn_dim, "heads": self.heads, "dropout": self.dropout}
+        encoder = Encoder(Transformer(new_table(), self.encoder_layers, **sizes), Point)
         decoders = {}
         for target in dict.fromkeys(lang for _, lang in written):
             layer = output(new_table, vocab_size, width, 0, tie, logit=False)
-            decoders[target] = AttentionDecoder(new_table(), layer, self.decoder_layers, *sizes)
+            decoders[target] = AttentionDecoder(new_table(), layer, self.decoder_layers, **sizes)
         return Translator(encoder, decoders, source, lang)
 
 

@@ -67,7 +67,7 @@ class VGVAEConfig:
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> VGVAE:
         vocab_size, langs = tokenizer.vocab_size, tuple(dict.fromkeys(columns.values()))
-        sizes = self.hidden_dim, self.hidden_layers
+        sizes = {"hidden": self.hidden_dim, "layers": self.hidden_layers}
 
         def body(kind: str) -> MeanPooling | BiLSTM:
             table = nn.Embedding(vocab_size, self.d_model)  # its initial values are drawn from N(0, 1)
@@ -75,9 +75,9 @@ class VGVAEConfig:
 
         def decoder() -> nn.Module:
             if self.decoder == "bag-of-words":
-                return BagOfWords(vocab_size, self.syntactic_dim + self.semantic_dim, *sizes)
+                return BagOfWords(vocab_size, self.syntactic_dim + self.semantic_dim, **sizes)
             table = nn.Embedding(vocab_size, self.d_model) if self.decoder == "lstm" else None
-            layer = PerceptronOutput(vocab_size, self.hidden_dim, self.semantic_dim, *sizes)
+            layer = PerceptronOutput(vocab_size, self.hidden_dim, self.semantic_dim, **sizes)
             return TwoLatentDecoder(table, layer, self.syntactic_dim, self.hidden_dim, self.dropout)
 
         encoders: dict[str, nn.Module] = {
@@ -89,7 +89,7 @@ class VGVAEConfig:
             reader = body(self.syntactic_body)
             head = GaussianHead(self.d_model, self.syntactic_dim, self.log_variance, bias=True)
             encoders[SYNTACTIC] = Encoder(reader, head)
-            position = PositionPredictor(reader.table, self.syntactic_dim, *sizes, self.positions)
+            position = PositionPredictor(reader.table, self.syntactic_dim, **sizes, positions=self.positions)
         decoders = {lang: decoder() for lang in langs}
         return VGVAE(langs, encoders, decoders, position, readout_named(self.readout))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -60,17 +60,17 @@ class WriterConfig:
             raise UsageError(f"{strays[0]}: has drafts of the missing column {needed}; add it", parameter="columns")
         langs, latent = dict.fromkeys(columns.values()), self.language_dim + self.vector_dim
         table = make_embedding(tokenizer.vocab_size, self.d_model)
-        sizes = self.ffn_dim, self.heads, self.dropout
+        sizes: dict[str, Any] = {"ffn_dim": self.ffn_dim, "heads": self.heads, "dropout": self.dropout}
 
         def encoder() -> Encoder:
             head = GaussianHead(self.d_model, self.language_dim, self.language_log_variance)
-            return Encoder(Transformer(table, self.language_layers, *sizes), head)
+            return Encoder(Transformer(table, self.language_layers, **sizes), head)
 
         def decoder(lang: str) -> CorrectingDecoder:
             layer = LanguageOutput(TiedOutput(table, latent), lang)
             memory = LinearMemory(latent, self.d_model, self.memory_slots)
             return CorrectingDecoder(
-                table, layer, latent, self.decoder_layers, *sizes, self.word_dropout, memory=memory
+                table, layer, latent, self.decoder_layers, **sizes, word_dropout=self.word_dropout, memory=memory
             )
 
         return VectorWriter(
@@ -78,7 +78,7 @@ class WriterConfig:
             encoders={lang: encoder() for lang in langs},
             decoders={lang: decoder(lang) for lang in langs},
             hidden_share=self.hidden_share,
-            reader=DraftReader(Transformer(table, self.draft_layers, *sizes), self.vector_dim) if drafts else None,
+            reader=DraftReader(Transformer(table, self.draft_layers, **sizes), self.vector_dim) if drafts else None,
         )
 
 

@@ -169,8 +169,7 @@ def evaluate(
 def updates_of(trainer: Trainer, corpus: Corpus | Mixture, steps: range) -> Iterator[StepBatch]:
     """Yield this worker's micro-batches of each update. With mega-batches, the micro-batches contain hard negatives."""
     config, plan, workers = trainer.config, batching(trainer.config), trainer.workers
-    # With mega-batches, every worker gets the rows of all workers, because it searches them for negatives.
-    share = (0, 1) if config.mega_batch else (workers.rank, workers.count)
+    share = (0, 1) if config.mega_batch else (workers.rank, workers.count)  # mega-batches need all workers' rows
 
     def make_update(step: int) -> StepBatch:
         update = plan.update(corpus, step, *share)
@@ -209,12 +208,11 @@ def total_steps(corpus: Corpus | Mixture, config: TrainConfig) -> int:
 
 
 class Aggressive:
-    """A training step that updates the encoders first, as long as each epoch raises the mutual information of sentences
-    and latents (He et al. 2019).
+    """A training step that updates the encoders first, while this raises the mutual information of texts and latents.
 
-    This prevents posterior collapse. Early in training, q(z | sentence) lags behind the true posterior, because the
-    decoders change with every update. Decoders then learn to ignore the latent, and the KL removes information from it.
-    So a step first trains only the encoders, until the loss stops falling, and then everything else once.
+    This prevents posterior collapse (He et al. 2019). Early in training, q(z | sentence) lags behind the true
+    posterior, because decoders change with every update. Decoders then learn to ignore the latent, and the KL removes
+    information from it. So a step first trains only the encoders until the loss stops falling, then all else once.
     `more_batches` returns the encoder updates of a step; `informations` has the mutual information after each epoch.
     """
 

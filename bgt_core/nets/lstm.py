@@ -230,9 +230,9 @@ class LSTMDecoder(RecurrentDecoder):
 class TwoLatentDecoder(RecurrentDecoder):
     """An LSTM that computes p(sentence | syntactic latent, semantic latent) (Chen et al. 2019).
 
-    The latent is [syntactic ; semantic] (B, L). In each step, the LSTM reads the first `syntactic` units of the latent,
-    and the previous token, as when the authors generate text. If `table` is None, the LSTM reads no tokens.
-    The output layer reads the semantic latent.
+    The latent is [syntactic ; semantic] (B, L). In each step, the LSTM reads the first `syntactic` units of the latent
+    and, unless `table` is None, the previous token, as in a later decoder of the authors. The output layer reads the
+    semantic latent.
     """
 
     def __init__(self, table: nn.Embedding | None, layer: OutputLayer, syntactic: int, width: int, dropout: float):

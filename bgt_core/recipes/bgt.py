@@ -11,7 +11,7 @@ which a latent enters the decoder (see `FUSIONS`).
 | english-ae | the first | itself | 65.7 |
 | english-vae (a prior, decoded from a sample) | the first | itself | 65.9 |
 | english-trans-lstm, Logit | the first | the others | 69.4 |
-| english-vae-lstm, Logit | the first | itself | none; with Hidden and Logit the mutual information is 2.46 |
+| english-vae-lstm, Logit | the first | itself | no score; with Hidden and Logit, I(x; z) is 2.46 nats |
 
 We have not trained these models at the paper's sizes. The paper does not state the batch size of English-AE; here it is
 25,000 tokens, as for BGT and for the systems with a prior or an LSTM. The paper's baselines with a margin loss are in

@@ -49,14 +49,14 @@ def mined(updates: Iterator[StepBatch], start: int, trainer: Trainer, first: int
     both_sides = any(part.both_sides for part in trainer.objective.counting.values())
     while True:
         mega: list[StepBatch] = []
-        meaning: dict[Columns, list[dict[str, Tensor]]] = {}
+        semantic: dict[Columns, list[dict[str, Tensor]]] = {}
         for update in islice(updates, mega_batch_size(done, config.mega_batch, config.mega_batch_warmup)):
             mega.append(update)  # meanwhile, a thread makes the next update
             for batch in update.batches.values():
-                meaning.setdefault(tuple(batch.sides), []).append(semantic_means(trainer, batch))
+                semantic.setdefault(tuple(batch.sides), []).append(semantic_means(trainer, batch))
         if not mega:
             return
-        wrong = {columns: hard_negatives(columns, means, both_sides) for columns, means in meaning.items()}
+        wrong = {columns: hard_negatives(columns, means, both_sides) for columns, means in semantic.items()}
         for number, update in enumerate(with_negatives(mega, wrong, config.micro_tokens), 1):
             yield own_share(replace(update, closes_mega_batch=number == len(mega)))
         done += len(mega)

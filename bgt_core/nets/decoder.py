@@ -83,7 +83,7 @@ class DecoderLayer(nn.Module):
 
     Fusion replaces the attention to a source sentence by Linear([x ; z]) (attention fusion: BGT paper, sec. 2). It is
     computed as Linear_x(x) + Linear_z(z), so that Linear_z(z) is computed once per sentence, not per token. The
-    released code also computes a ReLU of the result, but discards it.
+    authors' code also computes a ReLU of the result, but discards it.
     """
 
     def __init__(

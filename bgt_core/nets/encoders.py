@@ -200,7 +200,7 @@ class GaussianHead(nn.Module):
 
     `log_variance` is the initial log-variance. If it is 0, the posterior is initially as wide as the prior; a decoder
     then reads mostly noise until training has made the posterior narrower. By default, the linear maps have no bias, as
-    in the released code.
+    in the BGT authors' code.
     """
 
     def __init__(self, width: int, latent: int, log_variance: float = 0.0, bias: bool = False):

@@ -67,7 +67,7 @@ def make_embedding(vocab_size: int, width: int) -> nn.Embedding:
 
 
 def xavier_linear(inputs: int, outputs: int, bias: bool = True) -> Linear:
-    """Return a Linear with Xavier-initialised weights and a bias of zero, as in the released code."""
+    """Return a Linear with Xavier-initialised weights and a bias of zero, as in the BGT authors' code."""
     layer = Linear(inputs, outputs, bias=bias)
     nn.init.xavier_uniform_(layer.weight)
     if bias:

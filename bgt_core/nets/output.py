@@ -97,7 +97,7 @@ class LabelPrediction:
 
 
 class UntiedOutput(nn.Module):
-    """Logit fusion with a separate matrix W (V, H + L): logits are W [features ; latent], as in the released code."""
+    """Logit fusion with a matrix W (V, H + L) of its own, as in the authors' code: logits are W [features ; latent]."""
 
     def __init__(self, vocab_size: int, width: int, latent: int):
         super().__init__()

@@ -145,7 +145,7 @@ class CorrectingDecoder(TransformerDecoder):
         return self.begin(latent, latent, attended, real)
 
     def given(self, context: Tensor | Drafted) -> tuple[Tensor, list[Tensor | None], Tensor | None]:
-        """Return latents (B, L), keys and values for each layer (2, B, heads, S, H/heads), and a mask, 0 at padding."""
+        """Return latents (B, L), keys and values for each layer (2, B, heads, S, H/heads), and a mask of real keys."""
         if isinstance(context, Tensor):
             return context, self.slots(context), None
         layout = PackedLayout.of(context.drafts)

@@ -308,8 +308,8 @@ def tidy(workers: Workers, out: Path, step: int) -> list[float]:
 
 
 def keep_newest(out: Path) -> None:
-    """Remove all but the newest checkpoints. Rename each before its removal, so that a killed process never leaves an
-    incomplete checkpoint."""
+    """Remove all but the newest `KEEP` checkpoints. Rename each before its removal, so that a killed process never
+    leaves an incomplete checkpoint."""
     for old in checkpoint.steps_of(out)[:-KEEP]:
         partial_name = old.with_name(old.name + PARTIAL)
         with writing(old):
@@ -426,7 +426,7 @@ def turn_to_teacher(model: LatentModel, corpus: Corpus | Mixture) -> None:
     nearest to the vectors.
 
     This is the Procrustes problem. It is solved for the first column of the first corpus with vectors. With a random
-    map, training would first have to rotate the semantic means, which would lose information during the rotation.
+    map, training would first have to rotate the semantic means, and they would lose information meanwhile.
     """
     for part, rows, vectors in samples(corpus)[:1]:
         batches = [make_batch(part, rows[start : start + 256], 0) for start in range(0, len(rows), 256)]

@@ -216,9 +216,9 @@ def with_encoder(recipe: Recipe, device: str) -> tuple[Recipe, SentenceEncoder |
 def with_vectors(
     encoder: SentenceEncoder, recipe: Recipe, sources: Sequence[Source], out: Path, report: Report
 ) -> list[Source]:
-    """Embed the sentences of each data file, and write their vectors to an .npy file, (rows, C * D) float32.
+    """Embed the sentences of each data file, and write one .npy file of vectors for it, (rows, C * D) float32.
 
-    Row i of this file has the concatenated vectors of the C columns in row i of the data, or zeros if row i is invalid.
+    Its row i has the concatenated vectors of the C columns in row i of the data, or zeros if row i is invalid.
     """
     langs, width = parse_columns(recipe.data.columns), recipe.model.semantic_dim
     embedded = []

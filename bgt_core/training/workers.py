@@ -29,7 +29,7 @@ from bgt_core.errors import BgtError, UsageError, check_least
 from bgt_core.recipes.recipe import TrainConfig
 
 PATIENCE = timedelta(hours=24)  # how long the other workers wait while the first worker sets up the run
-SECONDS = 10.0  # how long to wait for the end of a process whose connection is lost
+SECONDS = 10.0  # seconds to wait for the end of a process whose connection is lost
 HOST = "127.0.0.1"
 Value = TypeVar("Value")
 

@@ -1,7 +1,7 @@
 """Start the app's server, and prepare the start page while the browser loads Streamlit's scripts.
 
-Streamlit imports the app only when a browser asks for a page. Here, a thread imports torch and the modules of the start
-page before that, and opens the first model.
+Streamlit imports the app only when a browser asks for a page. To show the page sooner, a thread imports torch and the
+modules of the start page before that, and opens the first model.
 """
 
 import os
@@ -16,14 +16,14 @@ from threading import Thread
 from bgt_core.errors import BgtError
 from bgt_core.startup import importing
 
-START_PAGE = (  # modules that are imported when the start page is drawn; they import all others
+START_PAGE = (  # modules that the start page imports when it is drawn; they import all other modules that it needs
     "app.main", "app.core.results", "app.card.page", "bgt_core.generation.generate", "PIL.Image",
 )  # fmt: skip
 
 
 def serve(flags: Sequence[str], words: Sequence[str]) -> None:
     """Run the app until the user presses Ctrl+C. `flags` are Streamlit's options, `words` those of the app."""
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch's threads sleep: polling is very slow on busy cores
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # idle threads of torch sleep; polling is slow on busy cores
     import numpy  # noqa: F401  # first, because plotly, which Streamlit imports, fails if NumPy is only half imported
 
     Thread(target=prepare, daemon=True).start()
@@ -37,7 +37,7 @@ def prepare() -> None:
     with importing():
         import_module("bgt_core.embedder")
         while not (runtime := sys.modules.get("streamlit.runtime")) or not runtime.exists():
-            time.sleep(0.01)  # until the server runs, it imports modules of Streamlit, which the start page needs, too
+            time.sleep(0.01)  # wait: until the server runs, it imports modules that the start page needs, too
         for name in START_PAGE:
             import_module(name)
         with suppress(BgtError):  # the start page explains the error

@@ -42,7 +42,7 @@ LABELS = dict(zip(PAIRS, ("tu / vous", "contracted", "translated", "negated", "r
 
 
 def cosines_of(loaded: Loaded, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-    """Return the cosine of each pair in each latent. If its languages differ, use only the semantic latent."""
+    """Return the cosine of each pair in each latent, or only in the semantic latent if the pair has two languages."""
     found, texts = [dict[str, float]() for _ in pairs], defaultdict[str, list[str]](list)
     for pair in pairs:
         texts[pair.lang].append(pair.text)

@@ -74,22 +74,18 @@ def tells_more(loaded: state.Loaded) -> str:
             f"({other} latent {others:.0%}, most frequent answer {usual:.0%}, best baseline {best:.0%})"
         )
     own, both = results.nats(loaded.log, loaded.langs)
-    much = f"The {loaded.second_latent} latent has {own:.0f} of {both:,.0f} nats of information. " * (both == both)
-    return (
-        f" {much}Linear probes predict {'; '.join(parts)}. The best baseline has no model: it reads words or letters."
-    )
+    kl = f"The {loaded.second_latent} latent has {own:.0f} of {both:,.0f} nats of information. " * (both == both)
+    return f" {kl}Linear probes predict {'; '.join(parts)}. The best baseline has no model: it reads words or letters."
 
 
 def page(loaded: state.Loaded) -> None:
     if loaded.second_latent:
         with st.container(key="pairs", horizontal=True):
-            for number, (pair, cosines) in enumerate(pairs.of_start_page(loaded)):
+            for at, (pair, cosines) in enumerate(pairs.of_start_page(loaded)):
                 with st.container(gap="xsmall"):
                     st.html(pair_html(pair, cosines, loaded.latents))
                     fill = dict(zip(FIELDS, pair, strict=True))  # a click stores this before the page is drawn again
-                    st.button(
-                        "Try it", key=f"pair{number}", on_click=st.session_state.update, args=(fill,), type="tertiary"
-                    )
+                    st.button("Try it", key=f"pair{at}", on_click=st.session_state.update, kwargs=fill, type="tertiary")
     level = st.empty()
     example = controls.EXAMPLE if "en" in loaded.langs else compute.corpus((loaded.langs[0],))["text"].get(0, "")
     text, lang = field(loaded, ("Your sentence", example), ("Its language", "en"), ("sentence", "language"))
@@ -101,7 +97,7 @@ def page(loaded: state.Loaded) -> None:
     writers = [model for model in models if not model.cannot_write]
     for model in named(models):
         nearest(model, text, lang)
-    level.caption(usual_cosines(loaded, lang))
+    level.caption("\n\n".join(usual_cosines(model, lang, len(models) > 1) for model in models))
     links(loaded, text, lang)
     if loaded.cannot_write:
         st.caption(loaded.cannot_write)
@@ -155,14 +151,15 @@ def nearest(loaded: state.Loaded, text: str, lang: str) -> None:
             st.html(neighbours(text, lang, near, latent, latent == SEMANTIC and several))
 
 
-def usual_cosines(loaded: state.Loaded, lang: str) -> str:
-    """State the cosines of random pairs in each latent, with which the cosines on the page can be compared."""
+def usual_cosines(loaded: state.Loaded, lang: str, titled: bool) -> str:
+    """State the cosines of random pairs in each latent, for comparison; if `titled`, with the title of the model."""
     parts = []
     for latent in loaded.latents:
         if level := compute.random_pairs(loaded, lang, latent):
             of = latent if latent == SEMANTIC else f"{latent}, {rows.language_name(lang)}"
             parts.append(f"{of} {{:z.2f}} (95% of pairs: {{:z.2f}} to {{:z.2f}})".format(*level))
-    return f"For comparison, the mean cosine of random pairs: {'; '.join(parts)}." * bool(parts)
+    by = f" by **{verbatim(loaded.title)}**" * titled
+    return f"For comparison, the mean cosine of random pairs{by}: {'; '.join(parts)}." * bool(parts)
 
 
 def links(loaded: state.Loaded, text: str, lang: str) -> None:
@@ -324,12 +321,9 @@ def pair_html(pair: Pair, cosines: Mapping[str, float], latents: Sequence[str]) 
     return f'<div class="bgt-pair">{texts}{drawn}</div>'
 
 
-def output(
-    written: Any, second: str, lang: str, checked: Sequence[Check], taken: Mapping[str, str] | None = None
-) -> str:
+def output(written: Any, second: str, lang: str, checked: Sequence[Check], taken: Mapping[str, str] = {}) -> str:
     """Return a row of `compute.written` as HTML, with the checks against its source and the cosine in each latent.
     Words that express the style properties `taken` from the style sentence are highlighted."""
-    taken, text = taken or {}, written.text
     tags = "".join(tag(f"{compute.title(name, value)}, from the style", True) for name, value in taken.items())
     facts = "".join(f'<span class="bgt-tag lost">✗ {escape(one.verdict)}</span>' for one in checked if not one.passed)
     found = ", ".join(one.verdict for one in checked if one.passed)
@@ -340,7 +334,7 @@ def output(
     )
     return (
         f'<div class="bgt-output" lang="{escape(lang)}" dir="auto" {coloured(second)}>'
-        f"{marked(text, compute.showing(text, lang, taken)) or '(nothing)'}</div>"
+        f"{marked(written.text, compute.showing(written.text, lang, taken)) or '(nothing)'}</div>"
         f'<div class="bgt-kept" {coloured(second)}>{tags}{facts}{cosines}{found}</div>'
     )
 

@@ -154,9 +154,7 @@ def test_folders_of_other_libraries_have_their_own_vectors(begin: Callable, save
 
 
 @pytest.mark.parametrize("page", ["probes", "maps"])
-def test_heads_of_columns_are_not_cut(
-    opened: Open, start: Start, model_of: Callable, tmp_path: Path, page: str
-) -> None:
+def test_heads_of_columns_are_whole(opened: Open, start: Start, model_of: Callable, tmp_path: Path, page: str) -> None:
     """A column is wide enough for its title, which needs up to 6.6 pixels per character, plus 16 pixels for margins."""
     names = ("three languages", "paraphrases")
     write_cells(tmp_path / "r.parquet", [cell for name in names for cell in cells_of(str(model_of(name)))])
@@ -238,9 +236,7 @@ def test_a_busy_model_is_no_crash(opened: Open, monkeypatch: pytest.MonkeyPatch)
 def test_sessions_side_by_side_lose_nothing_of_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """`sys.path` loses no folder if reruns change it while Streamlit adds and removes the app's folder."""
     main = Path(package.__file__).parent / "main.py"
-    code = compile(
-        main.read_text("utf-8").partition("\nfrom app.core")[0].replace("from __future__", "#"), main, "exec"
-    )
+    code = compile(main.read_text("utf-8").partition("\nfrom app.")[0].replace("from __future__", "#"), main, "exec")
     monkeypatch.setattr(sys, "path", [*sys.path])
     before, folder = set(sys.path), str(main.parent)
 
@@ -301,6 +297,7 @@ def test_a_second_model_is_shown_beside_the_first(start: Start, opened: Open, sa
     app = opened("main", **{"with": second})
     titles = [part.value for part in app.markdown if part.value in (f"**{first}**", f"**{display.verbatim(second)}**")]
     assert titles == 2 * [f"**{first}**", f"**{display.verbatim(second)}**"]  # once for neighbours, once for words
+    assert any(text.value.count("the mean cosine of random pairs") == 2 for text in app.caption)
     alone = app.put(app.box("Compare with"), None)
     assert not any(part.value == f"**{first}**" for part in alone.markdown)
 

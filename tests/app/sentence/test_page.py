@@ -36,9 +36,7 @@ def shown(app: Any) -> str:
 
 
 @pytest.mark.parametrize(("latent", "langs"), [("semantic", ["en", "fr"]), ("language", ["en"])])
-def test_the_nearest_are_those_of_all_examples(
-    loaded: state.Loaded, saved: Path, latent: str, langs: list[str]
-) -> None:
+def test_the_nearest_are_of_all_examples(loaded: state.Loaded, saved: Path, latent: str, langs: list[str]) -> None:
     bgt = bgt_core.load(saved)
     own = bgt.embed(TEXT, lang="en", latent=latent)
     everything = []
@@ -112,9 +110,7 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
     for latent in loaded.latents:
         near = compute.nearest(loaded, TEXT, "en", latent).head()
         assert all(each in text for each in near["text"])
-        alike = compute.alike(
-            TEXT, "en", near
-        ).sum()  # the heading of the list counts the neighbours that share a property
+        alike = compute.alike(TEXT, "en", near).sum()  # the list's heading counts neighbours that share a property
         assert f"The same: closing mark, {alike['mark']} of 5" in text
     assert [head.value for head in app.subheader] == [
         "Reconstruction: written from its own two latents",

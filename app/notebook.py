@@ -10,6 +10,7 @@ import traitlets
 from streamlit.logger import set_log_level
 
 from app.core import rows
+from app.core.address import JS
 from app.core.inventory import ParallelText
 from app.core.latents import geometry, spaces
 from app.core.rows import OWN_COLUMN
@@ -78,19 +79,30 @@ def maps(
     return Maps(fitted.semantic.rows, data | {"file": "bgt-maps", "large": "semantic"})
 
 
+class Figure(go.FigureWidget):
+    """The figure of `Pairs`, with the keys that the plane has in the app."""
+
+    _added = "\n".join((JS / f"{name}.js").read_text("utf-8") for name in ("../../maps/js/points", "keys", "notebook"))
+    _esm = f"{go.FigureWidget._esm}\n{{\n{_added}\n}}"
+    _css = JS / "plane.css"
+
+
 class Pairs:
-    """A widget that places pairs by their similarity in both latents. Encircling points changes `selection`."""
+    """A widget that places pairs by their similarity in both latents. A lasso or the Enter key changes `selection`."""
 
     def __init__(self, plane: of_pairs.Plane):
         self.table, self.places = plane.pairs, list[int]()
-        self.figure = go.FigureWidget(of_pairs.draw(plane))
+        self.figure = Figure(of_pairs.draw(plane).update_layout(meta="plane of pairs"))
         for trace in self.figure.data:
             trace.on_selection(self._select)
+            trace.on_deselect(self._select)
 
-    def _select(self, trace: Any, points: Any, _: Any) -> None:
+    def _select(self, trace: Any, points: Any, drawn: Any = None) -> None:
         here = set(trace.customdata or ())
         chosen = [trace.customdata[at] for at in points.point_inds]
         self.places = sorted({place for place in self.places if place not in here}.union(chosen))
+        if drawn is None:  # a key selected one point or none, which plotly does not show by itself
+            trace.selectedpoints = points.point_inds or None
 
     @property
     def selection(self) -> pd.DataFrame:

@@ -28,7 +28,7 @@ NO_FILE = (
     "people gave, or any property to colour by."
 )
 ALT = "Pairs of sentences, with the percentages of random pairs that are less similar in meaning and in style"
-_plane = mounted("plane", "../../maps/js/points")
+_plane = mounted("plane", "../../maps/js/points", "keys")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,45 +1,14 @@
-// Touch and keyboard control of the plane of pairs: a swipe scrolls the page, arrow keys go from point to point, Enter
-// selects a point.
-const KEYS = "Arrow keys go to the nearest pair in a direction, Page Up and Page Down through all pairs; Enter selects, Escape clears.";
-
+// Touch and keyboard control of the plane of pairs in the app: a swipe scrolls the page; `keys.js` has the keys.
 export default function prepare({ parentElement }) {
   const plot = parentElement.closest("[data-testid=stVerticalBlock]")?.querySelector(".js-plotly-plot");
   if (!plot?._fullLayout && parentElement.isConnected) requestAnimationFrame(() => prepare({ parentElement })); // plotly draws the plane later
   if (!plot?._fullLayout || plot.tabIndex === 0) return;
-  Object.assign(plot, { tabIndex: 0, role: "application", ariaLabel: `Plane of pairs. ${KEYS}` });
-  plot.querySelector(".svg-container").insertAdjacentHTML("beforeend", `<div class="bgt-at"><i></i><div role="status">${KEYS}</div></div>`);
+  giveKeys(plot);
+  const scrolls = () => plot._fullLayout.dragmode === "pan";
   // In all drag modes but one, Plotly prevents a finger from scrolling the page; Streamlit replaces that one mode.
-  plot.addEventListener("touchstart", (event) => { if (plot._fullLayout.dragmode === "pan") event.stopPropagation(); }, { capture: true, passive: true });
-  plot.addEventListener("keydown", (event) => { if (event.target === plot && press(plot, event.key)) event.preventDefault(); });
-}
-
-// Handles a key. Returns whether the key has an effect.
-function press(plot, key) {
-  const { _fullData: traces, _fullLayout: { xaxis, yaxis } } = plot;
-  const points = traces.flatMap((trace, curveNumber) => (trace.visible !== true ? [] : Array.from(trace.x, (_, pointNumber) => ({ trace, curveNumber, pointNumber }))));
-  const places = points.map(({ trace, pointNumber: of }) => [xaxis._offset + xaxis.c2p(trace.x[of]), yaxis._offset + yaxis.c2p(trace.y[of])]);
-  const last = points.findIndex(({ curveNumber, pointNumber }) => plot.bgtAt === `${curveNumber} ${pointNumber}`);
-  if (ARROWS[key] || key.startsWith("Page")) {
-    const next = reached(key, places, last, [xaxis._offset + xaxis._length / 2, yaxis._offset + yaxis._length / 2]);
-    if (next < 0) return true; // no point lies in this direction
-    const { trace, curveNumber, pointNumber } = points[next];
-    plot.bgtAt = `${curveNumber} ${pointNumber}`;
-    const text = (trace.hovertext || trace.text)?.[pointNumber] ?? `${trace.x[pointNumber]}, ${trace.y[pointNumber]}`;
-    const [at, [left, top]] = [plot.querySelector(".bgt-at"), places[next]];
-    at.style.translate = `${left}px ${top}px`;
-    at.dataset.side = `${left > plot.clientWidth / 2 ? "left" : "right"} ${top > plot.clientHeight / 2 ? "above" : "below"}`;
-    at.lastChild.innerHTML = `${trace.name}<br>${text}`; // Python has escaped the name and the text for plotly
-  } else if (key === "Escape") take(plot);
-  else if (key === "Enter" && points[last]?.trace.customdata) take(plot, points[last]);
-  else return false;
-  return true;
-}
-
-// Selects a point as a click does; without a point, clears the selection.
-function take(plot, point) {
-  const chosen = (curve) => (!point ? null : curve === point.curveNumber ? [point.pointNumber] : []);
-  plot.data = plot.data.map((trace, curve) => ({ ...trace, selectedpoints: chosen(curve) }));
-  plot.emit("plotly_restyle"); // makes Streamlit draw these data
-  if (!point) return plot.emit("plotly_deselect");
-  plot.emit("plotly_selected", { points: [{ pointIndex: point.pointNumber, customdata: point.trace.customdata[point.pointNumber] }] });
+  plot.addEventListener("touchstart", (event) => { if (scrolls()) event.stopPropagation(); }, { capture: true, passive: true });
+  // After a lasso or a zoom by finger, the next swipe scrolls the page again.
+  plot.addEventListener("touchend", ({ target }) => {
+    if (target.closest(".draglayer") && !scrolls()) setTimeout(() => plot.querySelector("[data-attr=dragmode][data-val=pan]").click());
+  });
 }

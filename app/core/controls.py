@@ -51,7 +51,7 @@ def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: Sequence[str
     st.session_state[f"{key}_of"] = loaded.title, usual
     if lost := [model for model in st.query_params.get_all(key) if model and model not in models]:
         st.warning(f"The link asks for results of {verbatim(', '.join(lost))}, which this app does not have.")
-    return st.multiselect("Model", models, key=key, placeholder="All", **BOUND) or models
+    return st.multiselect("Model", models, key=key, placeholder="All", wrap=True, **BOUND) or models
 
 
 def choice(title: str, options: Sequence[T], key: str, default: T | None = None, **settings: Any) -> T:

@@ -210,8 +210,8 @@ def show(known: results.ResultTables, loaded: state.Loaded) -> None:
 def narrowed(table: pd.DataFrame, column: str, title: str, name: Callable[[str], str]) -> pd.DataFrame:
     """Show a filter for the values of a column, and return the rows that pass it."""
     values = sorted(table[column].unique(), key=name)
-    wanted = st.multiselect(title, values, format_func=name, key=f"only_{column}", placeholder="All", **BOUND)
-    return table[table[column].isin(wanted)] if wanted else table
+    only = st.multiselect(title, values, format_func=name, key=f"only_{column}", placeholder="All", wrap=True, **BOUND)
+    return table[table[column].isin(only)] if only else table
 
 
 def with_paper(gaps: pd.DataFrame) -> pd.DataFrame:

@@ -162,7 +162,9 @@ def draw(page: Page, above: DeltaGenerator) -> None:
     except BgtError as error:  # for example, a file can't be read, or an encoder has no vector for a sentence
         problem(error)
     if (HERE / "help" / f"{page.folder}.md").is_file():
-        help_of(page.folder, loaded.second_latent, not loaded.cannot_write)
+        models = [model for model in (loaded, state.second()) if model]
+        kinds = {"trained": any(model.info for model in models), "split": any(model.about for model in models)}
+        help_of(page.folder, loaded.second_latent, writes=not loaded.cannot_write, **kinds)
     if page.link:
         copy_link()
 

@@ -70,12 +70,8 @@ def one(loaded: state.Loaded) -> None:
         outside(loaded)
         return
     info = loaded.info
-    facts = {
-        "Languages": str(len(loaded.langs)),
-        "Parameters": f"{info['parameters'] / 1e6:.1f} M",
-        "Updates": f"{info['step']:,}",
-        "Checkpoint": loaded.short,
-    }
+    facts = {"Languages": str(len(loaded.langs)), "Parameters": f"{info['parameters'] / 1e6:.1f} M"}
+    facts |= {"Updates": f"{info['step']:,}", "Checkpoint": loaded.short}
     with st.container(horizontal=True):  # a horizontal container keeps two numbers side by side on a phone
         for title, value in facts.items():
             st.metric(title, value, border=True, help=HELP_OF.get(title), width=FACT)
@@ -104,22 +100,16 @@ def stored(loaded: state.Loaded) -> None:
     info = loaded.info
     st.subheader("Files")
     files = [(name, f"{size / 1e6:.1f}", info["files"][name]) for name, size in info["bytes"].items()]
-    table(
-        pd.DataFrame(files, columns=["File", "MB", "SHA-256"]), "The files of this checkpoint, their sizes and hashes"
-    )
+    table(pd.DataFrame(files, columns=["File", "MB", "SHA-256"]), "The files of this checkpoint, with sizes and hashes")
     st.caption("Each hash was checked when the model was opened.")
     st.subheader("Settings")
     given = {"recipe": info["recipe"], **info["arguments"]}
     shown = {name: inventory.public(readable(value)) for name, value in given.items()}
     explained = (HERE / "settings.tsv").read_text("utf-8").splitlines()  # columns: end of a setting's name; meaning
     known = dict(line.split("\t") for line in explained)
-    lines = [
-        (name, value, next((known[end] for end in known if name.endswith(end)), "")) for name, value in shown.items()
-    ]
-    settings = pd.DataFrame(lines, columns=["Setting", "Value", "Meaning"])
-    frame(
-        settings, "The settings of the recipe that trained this model", widths={"Value": 95, "Meaning": 400}, height=420
-    )
+    settings = pd.DataFrame(shown.items(), columns=["Setting", "Value"])
+    settings["Meaning"] = [next((known[end] for end in known if name.endswith(end)), "") for name in shown]
+    frame(settings, "Settings of the recipe that trained this model", widths={"Value": 95, "Meaning": 400}, height=420)
     exports.offer(f"bgt-settings-{loaded.short}", settings, latex=settings)
     st.subheader("Cite")
     st.code(paper(loaded)[1], language="bibtex", wrap_lines=True)
@@ -127,11 +117,10 @@ def stored(loaded: state.Loaded) -> None:
 
 def outside(loaded: state.Loaded) -> None:
     """Show what is known about a model without a card: an encoder from another library, or a split encoder."""
-    about = getattr(loaded.reader, "about", {})
     widths = {latent: loaded.embed([], lang=loaded.langs[0], latent=latent).shape[1] for latent in loaded.latents}
     known = {f"Units of the {latent} latent": f"{width:,}" for latent, width in widths.items()}
     known |= {"Languages": loaded.reads, "Fingerprint": loaded.fingerprint[:8] or loaded.short}
-    if about:
+    if about := loaded.about:
         st.markdown(f"{loaded.device}. **{verdict(about['scores'])}**")
         shown = pd.DataFrame(about["scores"]).T.reindex(columns=list(SPLIT_SCORES)) * 100
         shown.insert(0, "part", shown.index.map(PARTS))

@@ -60,20 +60,19 @@ def frame(
     **settings: Any,
 ) -> Any:
     """Show a table that scrolls. `formats` has formats of number columns, such as "%.2f"; `widths` are in pixels."""
-    plain = {title: st.column_config.Column(width=pixels) for title, pixels in widths.items()}
-    numbers = {
-        title: st.column_config.NumberColumn(format=of, width=widths.get(title)) for title, of in formats.items()
-    }
-    return st.dataframe(rows, hide_index=True, alt=alt, column_config={**plain, **numbers, **columns}, **settings)
+    shown = {title: st.column_config.Column(width=pixels) for title, pixels in widths.items()}
+    shown |= {title: st.column_config.NumberColumn(format=of, width=widths.get(title)) for title, of in formats.items()}
+    return st.dataframe(rows, hide_index=True, alt=alt, column_config={**shown, **columns}, **settings)
 
 
-def help_of(name: str, second: str = "", writes: bool = True) -> None:
-    """Show the help text `help/NAME.md` in a closed box. Lines about a second latent or generated text are left out if
-    the model has no second latent, or generates no text."""
+def help_of(name: str, second: str, **applies: bool) -> None:
+    """Show the help text `help/NAME.md` in a closed box. A line with {second} is left out if the model has no second
+    latent, and a line with another word in braces, such as {writes}, if `applies` is False for this word."""
     lines = (HELP / f"{name}.md").read_text("utf-8").splitlines()
-    shown = [line for line in lines if (second or "{second}" not in line) and (writes or "{writes}" not in line)]
-    with st.expander("How to read this", icon=":material/help:"):
-        st.markdown("\n".join(shown).replace("{second}", second).replace("{writes}", ""))
+    applies["second"] = bool(second)
+    if shown := [line for line in lines if all(applies[word] for word in re.findall(r"{(\w+)}", line))]:
+        with st.expander("How to read this", icon=":material/help:"):
+            st.markdown(re.sub(r"{\w+}", "", "\n".join(shown).replace("{second}", second)))
 
 
 # Okabe and Ito's colours for colour-blind readers, without yellow and black, each of which is invisible in one of the

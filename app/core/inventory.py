@@ -174,9 +174,7 @@ def told_apart(names: Sequence[str], paths: Sequence[str], taken: Collection[str
 
 def free_name(name: str, taken: Collection[str]) -> str:
     """Return the name; if it is already taken, add a number to it."""
-    return next(
-        each for each in (name, *(f"{name} ({number})" for number in range(2, len(taken) + 3))) if each not in taken
-    )
+    return next(each for each in (name, *(f"{name} ({at})" for at in range(2, len(taken) + 3))) if each not in taken)
 
 
 def pathname(spec: str) -> str:
@@ -264,10 +262,8 @@ def recalled(key: str) -> OwnTexts | None:
 def _bytes() -> int:
     """Estimate the size of all users' texts and encoders in bytes. A table in several `OwnTexts` counts once."""
     models = {id(model) for own in _kept.values() for model in own.models.values()}
-    tables = [
-        table for own in _kept.values() for table in (*own.typed, *(text.table for text in own.uploaded.values()))
-    ]
-    different = {id(table): table for table in tables}.values()
+    parts = [(*own.typed, *(text.table for text in own.uploaded.values())) for own in _kept.values()]
+    different = {id(table): table for tables in parts for table in tables}.values()
     return MODEL_BYTES * len(models) + sum(int(table.memory_usage(deep=True).sum()) for table in different)
 
 

@@ -70,20 +70,13 @@ class ItemsKey(NamedTuple):
     items: int
 
 
-def compared(
-    systems: Mapping[str, np.ndarray], score: Callable[[np.ndarray, np.ndarray], np.ndarray], name: str
-) -> Result:
+def compared(systems: Mapping[str, np.ndarray], score: Callable[..., np.ndarray], name: str) -> Result:
     """Compute a score of each system from its N numbers, one per item, with bootstrap intervals and the differences
     between systems. `score` maps B weightings (B, N) of the items, and all numbers (S, N), to scores (B, S)."""
     numbers = np.stack([np.asarray(row, float) for row in systems.values()])
-    items = numbers.shape[1]
-    return compare(
-        Statistic(
-            systems=list(systems),
-            scores=lambda weights: {ItemsKey(name, items): score(weights[0], numbers)},
-            samples=[ItemSample(items)],
-        )
-    )
+    key, samples = ItemsKey(name, numbers.shape[1]), [ItemSample(numbers.shape[1])]
+    made = Statistic(systems=list(systems), scores=lambda weights: {key: score(weights[0], numbers)}, samples=samples)
+    return compare(made)
 
 
 def correlations(similarities: Mapping[str, np.ndarray], gold: np.ndarray) -> Result:

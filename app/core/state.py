@@ -118,6 +118,18 @@ class Loaded:
         return ", ".join(map(rows.language_name, self.langs))
 
     @property
+    def about(self) -> Mapping[str, Any]:
+        """The method, numbers of rows and scores of a split encoder; empty for any other model."""
+        return getattr(self.reader, "about", {})
+
+    def fitted_on(self, text: inventory.ParallelText) -> str:
+        """Say whether a split encoder was fitted on the pairs of a text; "" for any other model."""
+        if text in self.held_out:
+            count = len(self.held_out[text])
+            return f"{self.title} was fitted on the text of these pairs, except for {count:,} held-out pairs."
+        return f"{self.title} may have been fitted on some of these pairs." * bool(self.about)
+
+    @property
     def fingerprint(self) -> str:
         return self.reader.fingerprint
 

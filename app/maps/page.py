@@ -114,8 +114,8 @@ def corpus_of(loaded: state.Loaded, choice: Choice) -> pd.DataFrame | None:
     elif choice.unseen:
         held_out = len(loaded.held_out[choice.text])
         st.caption(f"Shown: {count:,} of the {held_out:,} held-out pairs, on which the split was not fitted.")
-    elif loaded.held_out or inventory.path_kind(loaded.spec) == "split:":
-        st.caption("The split may have been fitted on some of these pairs.")
+    elif fitted := loaded.fitted_on(choice.text):
+        st.caption(verbatim(fitted))
     elif count < choice.count:
         st.caption(f"There are {count:,} {unit}; all are shown.")
     elif choice.text.file or choice.text.table is not None:

@@ -33,10 +33,11 @@ def compare(models: Sequence[Loaded], shown: ParallelText | None) -> None:
         return
     translations = [text for text in texts if len(text.langs) > 1]
     views = [DISAGREEMENTS, *([RETRIEVAL] if translations else [])]
-    if controls.choice("Compare by", views, "by") == RETRIEVAL:
-        retrieval(models, translations[0])
-    else:
-        disagreements(models, texts[0])
+    by_retrieval = controls.choice("Compare by", views, "by") == RETRIEVAL
+    text = translations[0] if by_retrieval else texts[0]
+    for fitted in filter(None, (model.fitted_on(text) for model in models)):
+        st.caption(verbatim(fitted))
+    (retrieval if by_retrieval else disagreements)(models, text)
 
 
 def disagreements(models: Sequence[Loaded], text: ParallelText) -> None:

@@ -189,6 +189,8 @@ def explore(loaded: state.Loaded, chosen: Chosen) -> None:
         _plane(data={"of": hash(chosen)}, key="plane_keys")
     if source.built_in:
         st.caption(compute.ordered(plane.pairs))
+    elif fitted := loaded.fitted_on(chosen.text):
+        st.caption(verbatim(fitted))
     places = [point["customdata"] for point in event["selection"]["points"] if "customdata" in point]
     places = [place[0] if isinstance(place, list) else place for place in places]
     selected = plane.pairs.iloc[[place for place in places if place < len(plane.pairs)]]

@@ -190,9 +190,8 @@ ROWS = [["one", "un", "1"], ["two", "", "2"], ["one", "un", "3"], ["x" * 3_000, 
 def test_rows_left_out_are_counted_by_reason() -> None:
     text, left_out = made(ROWS, ["en", "fr", "own"])
     assert text.table["0"].tolist() == ["one", "four"]
-    assert left_out == "1 have an empty sentence; 1 have a sentence of more than 2,000 characters; " + (
-        "1 repeat an earlier row."
-    )
+    reasons = "1 have an empty sentence", "1 have a sentence of more than 2,000 characters", "1 repeat an earlier row."
+    assert left_out == "; ".join(reasons)
     text, left_out = made(ROWS, ["en", "fr", "own"], drop=False)
     assert text.table["0"].tolist() == ["one", "one", "four"] and "1 repeat an earlier row and are kept" in left_out
     assert "1 have no score" in made(ROWS, ["en", "fr", "gold"])[1]

@@ -30,9 +30,7 @@ def two_models(saved: Path, start: Start, function: str, monkeypatch: pytest.Mon
     return titles
 
 
-def test_disagreements_are_those_of_the_vectors_and_the_first_pair_has_its_words(
-    two_models: list[str], opened: Open
-) -> None:
+def test_disagreements_are_of_the_vectors_and_the_first_pair_has_its_words(two_models: list[str], opened: Open) -> None:
     app = opened("pairs")
     named = [part.value for part in app.markdown if part.value.startswith("**")][:2]
     assert named == [f"**{verbatim(name)}**" for name in two_models]  # both models measure the user's pair

@@ -39,9 +39,7 @@ def test_directions_that_change_the_sentence_have_sliders(opened: Open, library:
 
 
 @pytest.mark.slow
-def test_a_direction_has_the_models_own_accuracies_or_a_reason_why_it_has_no_slider(
-    opened: Open, start: Callable
-) -> None:
+def test_a_direction_has_the_models_own_accuracies_or_says_why_it_has_no_slider(opened: Open, start: Callable) -> None:
     start()
     captions = [caption.value for caption in opened("rewrite", sentence="Le chat dort.", language="French").caption]
     assert any(re.fullmatch(r"probe \d+%, semantic latent \d+%, best baseline \d+%", caption) for caption in captions)

@@ -31,9 +31,7 @@ def test_a_model_is_split_and_one_of_the_models_afterwards(
     app.press("Split")
     made = app.session_state["own"].split
     scores = made.stored.split.about["scores"]
-    found, told = [
-        [round(100 * scores[part][name]) for part in ("vectors", "shared")] for name in ("pool", "language_told")
-    ]
+    found, told = [[round(100 * scores[of][key]) for of in ("vectors", "shared")] for key in ("pool", "language_told")]
     assert app.subheader[0].value == (
         f"Before: {found[0]} % find their translation, language told {told[0]} %. After: {found[1]} %, {told[1]} %."
     )
@@ -59,6 +57,7 @@ def test_a_model_is_split_and_one_of_the_models_afterwards(
     start("--model", f"split:{tmp_path / 'split'}")
     card = opened("card")
     assert any(app.subheader[0].value in text.value for text in card.markdown) and not card.info
+    assert [text.value.count("\n") for text in card.markdown if "**A split**" in text.value] == [0]  # no other terms
     found = card.dataframe[0].value.set_index("Of")["of all languages, %"]
     assert found["the semantic latent"] == pytest.approx(100 * scores["shared"]["pool"])
     monkeypatch.setattr(state, "model", lambda: made.loaded)
@@ -67,7 +66,8 @@ def test_a_model_is_split_and_one_of_the_models_afterwards(
     assert {int(row[2:]) for panel in maps.maps()[0] for row in panel["ids"]} == {*held_out}
     assert any("held-out pairs, on which the split was not fitted" in caption.value for caption in maps.caption)
     maps.put(maps.toggle(key="unseen"), False)
-    assert "The split may have been fitted on some of these pairs." in [caption.value for caption in maps.caption]
+    for app in (maps, opened("pairs")):
+        assert any(f"except for {len(held_out)} held-out pairs" in caption.value for caption in app.caption)
 
 
 def test_an_encoder_that_cannot_be_opened_is_explained_in_the_words_of_the_page(opened: Open) -> None:

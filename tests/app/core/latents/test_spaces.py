@@ -66,9 +66,7 @@ def test_a_stored_map_is_used_for_its_own_model_sentences_and_method_alone() -> 
 
 
 @pytest.mark.slow
-def test_the_page_opens_on_the_stored_tsne_of_real_pairs_and_on_pca_of_others(
-    start: Callable, opened: Callable
-) -> None:
+def test_the_page_opens_on_the_stored_tsne_of_real_pairs_and_pca_of_others(start: Callable, opened: Callable) -> None:
     start()
     app = opened("maps")
     assert app.selectbox(key="map").value == "t-SNE"

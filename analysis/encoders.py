@@ -312,12 +312,12 @@ def tables(rows: pd.DataFrame) -> str:
         half = of["half"].mean()
         return "" if of.empty else f"{of['value'].mean():.1f}" + (f" ± {half:.1f}" if half == half else "")
 
-    def table(label: str, seconds: Sequence[str], columns: dict[str, tuple[str | None, str | None, str]]) -> str:
-        """Format a table with a row for each encoder and each part or language in `seconds`, the second column.
+    def table(label: str, second_column: Sequence[str], columns: dict[str, tuple[str | None, str | None, str]]) -> str:
+        """Format a table with a row for each encoder and each part or language in `second_column`.
         `columns` maps titles to (language, part, measure) as in `cell`; None stands for the row's part or language."""
         body = []
         for name in names:
-            for second in seconds:
+            for second in second_column:
                 keys = [[second if key is None else key for key in column] for column in columns.values()]
                 body.append([name, second, *(cell(name, *key) for key in keys)])
         return "\n".join(markdown(Table(["encoder", label, *columns], [row for row in body if any(row[2:])]), text=2))

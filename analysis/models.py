@@ -179,9 +179,9 @@ def erase_language(source: Path, out: Path, files: list[str]) -> None:
     """Recompute the mean vector of each language, and write a checkpoint that erases the differences of these means.
 
     Then the language is hard to predict from the semantic latents of text that is similar to the files. Each file,
-    given as en-fr=FILE, is a TSV of English and one other language in random order. The mean of English is the average
-    over all files. The mean of another language is the mean of English, plus the difference between the two languages
-    within the file.
+    given as en-fr=FILE, is a TSV of English and one other language, with its rows in random order. The mean of
+    English is the average over all files. The mean of another language is the mean of English, plus the difference
+    between the two languages within the file.
     """
     source = checkpoint.find(source)
     bgt = bgt_core.load(source, "cpu", "fp32")

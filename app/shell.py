@@ -46,7 +46,7 @@ class Page:
     about: str = ""  # text under the title, with {second} for the second latent; "" if the page draws its own heading
     lacks: Callable[[state.Loaded], str] = lambda loaded: ""  # returns why a model does not fit the page, or ""
     shown: Callable[[inventory.StartOptions], bool] = lambda options: True
-    link: bool = True  # whether the frame shows the link to this view; other pages show it inside a fragment
+    link: bool = True  # whether the frame shows the link to this view; if not, a Streamlit fragment of the page does
 
 
 PAGES = {

@@ -318,7 +318,7 @@ class StoredLatent(Protocol):
     mean: Tensor  # (D,), the mean of the encoder's vectors over the training text
 
     def fit(self, vectors: Tensor) -> None:
-        """Compute and store the mean and the scale of the vectors of the training text, (N, D)."""
+        """Compute and store the mean of the training text's vectors (N, D), and one scale by which they are divided."""
 
 
 class Decoder(Protocol):

@@ -18,7 +18,7 @@ from bgt_core.posterior import joined
 ACTIVE = 0.01  # a unit is active if its posterior mean has a variance above this (Burda et al. 2016)
 ROWS = 1024  # number of samples for which densities under all posteriors are computed at once, to limit memory
 
-Generative = Callable[[Batch, Readout], Outputs]  # a model: (batch, readout for the decoders) -> outputs
+Generative = Callable[[Batch, Readout], Outputs]  # a model: (batch, which decoders run, and how) -> outputs
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ def spearman_interval(x: np.ndarray, y: np.ndarray, errors: np.ndarray) -> tuple
 
 
 def language_table(gaps: pd.DataFrame, distances: Mapping[str, Mapping[str, float]]) -> Table:
-    """Make a table with a row per language: its distances to English, and the latents' difference in each task."""
+    """Make a table with a row per language: its distance to English by each measure, and its gap in each task."""
     tasks = gaps["task"].unique()
     means = gaps.pivot_table("points", "other", "task").reindex(gaps["other"].unique(), columns=tasks)
     rows: list[list[Value]] = []

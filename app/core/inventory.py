@@ -43,7 +43,7 @@ class ParallelText:
 
     langs: tuple[str, ...]  # the languages whose sentences are shown
     file: Path | None  # TSV (perhaps compressed) or Parquet, one column per language; None if built in or uploaded
-    credit: str = ""  # the source of the sentences in Markdown, shown below them
+    credit: str = ""  # where the sentences come from, as Markdown; shown below them
     columns: tuple[str, ...] = ()  # languages of the file's columns, if they differ from `langs`
 
     # The table of an uploaded file; None for other texts. Its columns "0", "1", ... contain the sentences in the

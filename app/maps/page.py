@@ -144,7 +144,8 @@ def brought(langs: Sequence[str]) -> None:
 
 
 def restore(table: pd.DataFrame, of: tuple[str, geometry.Method]) -> None:
-    """Select the rows in the page's URL. If the URL has a place of the star on the maps `of`, move the star there."""
+    """Select the rows in the page's URL, and move the star to its place there, if it is on the maps `of`, which
+    are named by a model and a method."""
     linked = linked_rows()
     if "chosen" not in st.session_state or linked:
         words = st.query_params.get("find", "").strip()

@@ -68,7 +68,7 @@ def diagnose(
     torch_device = pick_device(device)
     trained = checkpoint.load(model, torch_device)
     if isinstance(trained.model, VectorModel):
-        raise UsageError(f"{model}: the vectors of a writer have no prior; use examples/ledger.py.", parameter="model")
+        raise UsageError(f"{model}: a writer has no prior; examples/ledger.py measures it instead.", parameter="model")
     with TemporaryDirectory() as work:
         corpus: Corpus | Mixture
         if files:

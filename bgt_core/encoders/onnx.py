@@ -58,7 +58,9 @@ def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str |
         write(padded, partial / MODEL)
         worst = difference(encoder, partial / MODEL, loaded.tokenizer.vocab_size)
         if not worst <= TOLERANCE:
-            raise DataError(f"{out}: not written: the file differs from the model by {worst:.1e} (limit {TOLERANCE}).")
+            raise DataError(
+                f"{out}: not written: its vectors differ from the model's by {worst:.1e} (limit {TOLERANCE})."
+            )
         loaded.tokenizer.save(partial / checkpoint.TOKENIZER)
         about = {
             "schema": SCHEMA,

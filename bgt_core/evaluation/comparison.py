@@ -184,10 +184,10 @@ def check_ending(path: Path) -> None:
 class Statistic:
     """The scores of S systems as functions of the resampled items; the input of `compare`.
 
-    `scores` is called with the number of times that each item is drawn, (B, N) for each of `samples`. It returns an
-    array (B, S) for each key, with NaN for a system without that score. `hits` are further scores: each has a value
-    from 0 to 1 for each system and item, (S, N), and a system's score is the mean of its values in percent. The scores
-    in `hits` have Wilson's intervals, and an exact sign test compares the systems.
+    `scores` gets an array (B, N) for each of `samples`: how often each of its N items is drawn in each of B resamples.
+    It returns an array (B, S) for each key, with NaN for a system without that score. `hits` are further
+    scores: each has a value from 0 to 1 for each system and item, (S, N), and a system's score is the mean of its
+    values in percent. Scores in `hits` have Wilson's intervals, and an exact sign test compares the systems.
     """
 
     systems: Sequence[str]

@@ -105,7 +105,7 @@ def reflect(z: Tensor, mean: Tensor) -> Tensor:
 
 
 # The rest of this module computes modified Bessel functions I_v of any order and argument, on any device.
-# F_(v+1)(k) = 0F1(; v + 1; k^2/4) is I_v(k), scaled so that it is 1 at k = 0.
+# F_(v+1)(k) = 0F1(; v + 1; k^2/4) = Gamma(v + 1) (2/k)^v I_v(k), which is 1 at k = 0.
 
 ORDER = 40  # for this order and higher orders, Debye's expansion has errors below 1e-13
 TERMS = 8  # number of terms of Debye's expansion

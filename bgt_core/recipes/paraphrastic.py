@@ -76,7 +76,7 @@ class SiameseConfig(WideAsTokens):
 class GRANConfig(WideAsTokens):
     """A model with one encoder for all languages: a gated recurrent averaging network (GRAN)."""
 
-    d_model: int = 300  # width of token vectors and of the LSTM's states
+    d_model: int = 300  # width of token vectors, and of the states of the LSTM in the GRAN
     dropout: float = 0.0  # dropout of token vectors
 
     def make_model(self, tokenizer: Tokenizer, columns: Mapping[str, str]) -> Siamese:

@@ -178,7 +178,7 @@ class StoredVector(nn.Module):
 
     @torch.no_grad()
     def fit(self, vectors: Tensor) -> None:
-        """Compute and store the mean and the scale of the vectors of the training text, (N, D)."""
+        """Compute and store the mean of the training text's vectors (N, D), and one scale by which they are divided."""
         exponent = int(torch.frexp(vectors.abs().max()).exponent)
         power = 2.0 ** min(exponent, 127)  # vectors are divided by it, so that squares neither overflow nor vanish
         vectors = vectors / power

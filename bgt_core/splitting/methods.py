@@ -57,7 +57,7 @@ def loadings(
         missing[pair] = 0
 
     def filled(fit: np.ndarray, axes: np.ndarray) -> np.ndarray:
-        """Multiply the matrix of all cross-covariances by `axes`, (C x D, K); missing blocks are taken from the fit."""
+        """Multiply all cross-covariances (C x D, C x D) by `axes` (C, D, K); a missing block is fit[l] @ fit[m].T."""
         sums = np.einsum("lm,mkj->lkj", missing, fit.transpose(0, 2, 1) @ axes)
         product = fit @ sums
         for (left, right), block in whitened.items():

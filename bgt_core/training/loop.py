@@ -153,8 +153,9 @@ def evaluate(
     done: int,
     ahead: Aggressive | None = None,
 ) -> None:
-    """Validate the model if this is due after `done` steps. After an epoch of aggressive training, measure the mutual
-    information of sentences and latents: if it did not rise, further steps are ordinary steps."""
+    """Validate the model if this is due after `done` steps. After an epoch of aggressive training (more
+    updates of the encoders, He et al. 2019), measure the mutual information of sentences and latents: if it did not
+    rise, further steps are ordinary steps."""
     config, steps = trainer.config, total_steps(corpus, trainer.config)
     where: Row = {"step": done, "steps": steps}
     if not done or done % config.valid_every == 0 or done == steps:

@@ -38,7 +38,7 @@ from bgt_core.errors import DataError
 Split = tuple[np.ndarray, Sequence[object]]  # vectors (N, D) and their N labels
 Parameters = list[Tensor]  # for each layer: the weights (S, out, in) and biases (S, out, 1) of S networks
 
-LANES = 16  # each row of weights is padded to a multiple of 16 floats; large powers of two cause cache conflicts
+LANES = 16  # rows are padded to a multiple of 16 floats, as 1,025 to 1,040; rows of 1,024 cause cache conflicts
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class SentEval:
     batch_size: int = 64
     epoch_size: int = 4  # passes over the training items between two evaluations on the dev items
     tenacity: int = 5  # number of evaluations without a new best that are tolerated; the next ends training
-    max_epoch: int = 200  # training ends once more passes than this were made over the training items
+    max_epoch: int = 200  # training ends after more passes over the training items than this
     seed: int = 1111
 
 

@@ -143,7 +143,7 @@ def test_an_update_is_cut_into_equal_micro_batches(corpus: Corpus, parts: int, m
         tokens = [tokens_of(batch) for batch in batches]
         longest = max(side.mask.sum(1).max() for side in of_whole.sides.values())
         assert len(tokens) == (parts if micro_tokens > 1500 else 4)
-        assert max(tokens) - min(tokens) <= 2 * 2 * longest  # each border of a micro-batch may be off by one pair
+        assert max(tokens) - min(tokens) <= 2 * 2 * longest  # at both ends, a pair of 2 sentences more or fewer
         assert sum(tokens) == tokens_of(of_whole)
 
 

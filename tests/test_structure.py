@@ -21,8 +21,8 @@ LINES_OF_A_FUNCTION = 70
 PARAMETERS = 12
 MODULES_AT_THE_TOP = 12
 SIZES = {
-    "lines of Python outside tests": 39_999,
-    "lines of Python in tests": 27_970,
+    "lines of Python outside tests": 40_000,
+    "lines of Python in tests": 27_980,
     "files of Python outside tests": 236,
     "commands": 27,
     "options": 263,

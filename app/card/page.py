@@ -167,8 +167,8 @@ def training(loaded: state.Loaded) -> None:
     """Show the metrics of the last evaluation on held-out pairs. The page's export has all evaluations."""
     reports = [row for row in loaded.log if row.get("kind") == "valid"]
     # metrics of columns such as "en2", the second text in a language, are only in the page's export
-    held_out = {name: value for name, value in reports[-1].items() if not any(map(str.isdigit, name))} if reports else None
-    if not held_out or not any(name == "elbo" or name.startswith(("retrieval/", "kl/")) for name in held_out):
+    held_out = {name: value for name, value in (reports or [{}])[-1].items() if not any(map(str.isdigit, name))}
+    if not any(name == "elbo" or name.startswith(("retrieval/", "kl/")) for name in held_out):
         return
     st.subheader("Training")
     st.markdown(f"Measured on pairs held out of the training data, after {held_out['step']:,} steps.")

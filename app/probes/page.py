@@ -247,8 +247,8 @@ def reason(loaded: state.Loaded, contrary: Sequence[str]) -> str:
     if set(SHARED_FORM).isdisjoint(contrary) or not both > MUCH * own:
         return ""
     return (
-        f"Why: the semantic latent of {loaded.title} has {both - own:,.0f} nats of information about a sentence. That "
-        "is enough to reconstruct the sentence, so the latent also encodes its length and punctuation, which "
+        f"Why: the semantic latent of {loaded.title} has up to {both - own:,.0f} nats of information about a sentence. "
+        "That is enough to reconstruct the sentence, so the latent also encodes its length and punctuation, which "
         "translations mostly share."
     )
 

@@ -74,7 +74,7 @@ def tells_more(loaded: state.Loaded) -> str:
             f"({other} latent {others:.0%}, most frequent answer {usual:.0%}, best baseline {best:.0%})"
         )
     own, both = results.nats(loaded.log, loaded.langs)
-    kl = f"The {loaded.second_latent} latent has {own:.0f} of {both:,.0f} nats of information. " * (both == both)
+    kl = f"The {loaded.second_latent} latent has up to {own:.0f} of {both:,.0f} nats of information. " * (both == both)
     return f" {kl}Linear probes predict {'; '.join(parts)}. The best baseline has no model: it reads words or letters."
 
 
@@ -182,7 +182,8 @@ def in_common(text: str, lang: str, *tables: pd.DataFrame) -> str:
     counted[f"length within a {unit}"] = [compute.alike(text, lang, table)["length"] for table in tables]
     for name, value in wording(text, lang).items():
         of = f"{rows.STYLES[name].lower()} ({title(name, value)})"
-        counted[of] = [table["text"].map(lambda each: wording(each, lang)).str[name] == value for table in tables]
+        shared = ([wording(each, lang).get(name) == value for each in table["text"]] for table in tables)
+        counted[of] = [pd.Series(each, dtype=bool) for each in shared]
     shares = [
         f"{of}, {same.sum()} of {len(same)} ({every.mean():.0%} of all)"
         for of, (same, every) in counted.items()

@@ -189,7 +189,7 @@ def test_the_reason_is_given_where_the_semantic_latent_holds_the_whole_sentence(
     loaded = SimpleNamespace(log=log, langs=("en",), second_latent="language", title="mine")
     reason = page.reason(loaded, ["gender", "length"])
     assert bool(reason) == given == reason.startswith("Why: ")
-    assert not given or "the semantic latent of mine has 1,000 nats" in reason
+    assert not given or "the semantic latent of mine has up to 1,000 nats" in reason
     assert page.reason(loaded, ["gender"]) == ""
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import bgt_core
-from app.core import address, pairs, state
-from app.sentence import compute
+from app.core import address, pairs, rows, state
+from app.sentence import compute, page
 from app.sentence.compute import showing, taken_over, title, wording
 from bgt_core.data.examples import example_sentences
 from bgt_core.vectors.arrays import cosine_similarity, cosines
@@ -160,3 +160,8 @@ def test_what_a_generated_text_has_from_the_style_alone() -> None:
     asked = taken_over("veux-tu venir ?", "fr", "Viens-tu ?", "Do you want to come?", "en")
     assert asked == {"address": "tu"}  # inversion occurs in questions of any style, so it isn't counted as taken over
     assert [title("address", "vous"), title("contraction", "short")] == ["vous", "short form"]
+
+
+def test_the_nearest_sentences_may_all_be_in_another_language() -> None:
+    english = rows.table(["Are you here?"], "en", [""]).assign(length=3)
+    assert page.in_common("Es-tu là ?", "fr", english, english) == "The same: closing mark, 1 of 1 (100% of all)."

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import exports, inventory, rows, state
+from app.core import controls, exports, inventory, rows, state
 from app.core.display import frame, table, verbatim
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import split_langs
@@ -59,8 +59,7 @@ def page(loaded: state.Loaded) -> None:
     models = [model for model in (loaded, state.second()) if model]
     for column, model in zip(st.columns(len(models), gap="large"), models, strict=True):
         with column:
-            if len(models) > 1:
-                st.markdown(f"**{verbatim(model.title)}**")
+            controls.model_title(model)
             one(model)
 
 
@@ -216,7 +215,7 @@ def paper(loaded: state.Loaded) -> tuple[str, str]:
 def readable(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return ", ".join(map(readable, value)) if isinstance(value, list) else str(value)
+    return ", ".join(map(readable, value)) if isinstance(value, list) else str(value).replace("`", "")
 
 
 def cell(measure: str, value: object, ends: tuple[float, float] | None) -> str:

@@ -54,6 +54,12 @@ def chosen_models(table: pd.DataFrame, loaded: state.Loaded, usual: Sequence[str
     return st.multiselect("Model", models, key=key, placeholder="All", wrap=True, **BOUND) or models
 
 
+def model_title(loaded: state.Loaded) -> None:
+    """If two models are open, show the model's title above its results."""
+    if state.second():
+        st.markdown(f"**{verbatim(loaded.title)}**")
+
+
 def choice(title: str, options: Sequence[T], key: str, default: T | None = None, **settings: Any) -> T:
     """Show the options side by side, and let the user choose an option. The page's URL keeps the choice."""
     default = options[0] if default is None else default

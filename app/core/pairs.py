@@ -83,7 +83,7 @@ def correlations(similarities: Mapping[str, np.ndarray], gold: np.ndarray) -> Re
     """Return each system's Pearson correlation x 100 with human scores. Raises DataError for fewer than 3 pairs, or if
     all human scores are the same."""
     if len(gold) < 3 or np.ptp(gold) == 0:
-        raise DataError(f"{len(gold)} pairs with {len(set(gold))} different scores; give at least 3 pairs, 2 scores.")
+        raise DataError(f"expected at least 3 pairs with 2 different scores (got {len(gold)} and {len(set(gold))}).")
     return compared(similarities, lambda weights, systems: 100 * pearson(weights, systems, gold), "Pearson x 100")
 
 

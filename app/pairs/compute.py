@@ -378,8 +378,8 @@ def draw(plane: Plane, theme: str = "light") -> go.Figure:
     for (x, y), (name, part) in zip(CORNERS, plane.quadrants.items(), strict=True):
         side = "left" if x < 0.5 else "right"
         figure.add_annotation(
-            x=x, y=y, xref="paper", yref="paper", text=f"<b>{name}</b><br>{len(part):,} pairs", showarrow=False,
-            xanchor=side, yanchor="top" if y > 0.5 else "bottom", align=side, font_color=INK[theme],
+            x=x, y=y, xref="paper", yref="paper", showarrow=False, xanchor=side, align=side, font_color=INK[theme],
+            yanchor="top" if y > 0.5 else "bottom", text=f"<b>{name}</b><br>{len(part):,} pair{'s' * (len(part) != 1)}",
         )  # fmt: skip
     finish(figure, "", HEIGHT, theme)
     grid = {"zeroline": False, "gridcolor": EDGE, "griddash": "dot"}

@@ -82,7 +82,7 @@ def retrieval(models: Sequence[Loaded], text: ParallelText) -> None:
     found = {model.title: translations_found(model, (left, right), *sides) for model in models}
     forward, backward = ({name: way[at] for name, way in found.items()} for at in (0, 1))
     both = {name: (forward[name].astype(float) + backward[name]) / 2 for name in forward}
-    st.caption(f"{count:,} pairs; by chance {100 / count:.1f}% would be found. {text.credit}")
+    st.caption(f"{count:,} pair{'s' * (count != 1)}; by chance {100 / count:.1f}% would be found. {text.credit}")
     names = rows.language_name(left), rows.language_name(right)
     ways = {"Both ways": both, "{} finds {}".format(*names): forward, "{1} finds {0}".format(*names): backward}
     for title, hits in ways.items():

@@ -49,6 +49,7 @@ def page(loaded: state.Loaded) -> None:
         chosen = choose(loaded, mine)
     with measured:
         two_sentences(loaded, mine, chosen)
+    controls.model_title(loaded)
     if chosen is not None:
         if loaded.second_latent:
             explore(loaded, chosen)
@@ -109,7 +110,9 @@ def choose(loaded: state.Loaded, mine: pairs.Pair | None) -> Chosen | None:
         name = uploads.choose_name(list(offered), "data", width=220, **BOUND)
         uploads.remove_button(name or "", "data", list(offered))
     if name is None:
-        st.info(NO_FILE)
+        spoken = " and ".join(dict.fromkeys(map(rows.language_name, langs)))
+        missing = f"The app has no pairs of example sentences in {spoken}. Choose *{FILE}* above. " * (points == MINE)
+        st.info(f"{missing}{NO_FILE}")
         return None
     text, count = texts[name], COUNTS[0]
     sources = {source.title: source for source in compute.sources(text)}
@@ -143,12 +146,10 @@ def choose(loaded: state.Loaded, mine: pairs.Pair | None) -> Chosen | None:
 
 def two_sentences(loaded: state.Loaded, mine: pairs.Pair | None, chosen: Chosen | None) -> None:
     """Show the similarity of the typed sentences by each measure and model, and compare it with random pairs."""
-    second = state.second()
     if mine is None:
         return
-    for model in (loaded, second) if second else (loaded,):
-        if second:
-            st.markdown(f"**{verbatim(model.title)}**")
+    for model in filter(None, (loaded, state.second())):
+        controls.model_title(model)
         if {mine.lang, mine.other_lang} <= {*model.langs}:
             with st.container(horizontal=True):
                 for title, value in compute.alike(model, mine).items():
@@ -156,18 +157,17 @@ def two_sentences(loaded: state.Loaded, mine: pairs.Pair | None, chosen: Chosen 
         else:
             st.caption(f"This model reads {model.languages}.")
     if chosen and len(star := chosen.plane.stars[chosen.plane.stars["kind"] == compute.MINE]):
-        st.markdown(f"{nearer(star.iloc[0], chosen)} ★ is this pair below.")
+        of = f"**{verbatim(loaded.title)}**: " * bool(state.second())
+        st.markdown(f"{of}{nearer(star.iloc[0], chosen)} ★ is this pair below.")
     elif chosen and loaded.second_latent:
         st.caption(f"Choose *{MINE}* to see this pair below.")
 
 
 def nearer(pair: pd.Series, chosen: Chosen) -> str:
     """Say which percentage of random pairs is less similar than this pair in each latent."""
-    compared, parts = len(chosen.plane.random["semantic"]), []
-    for axis, name in zip(compute.AXES, ("meaning", "style"), strict=True):
-        rank = pair[f"{axis}_rank"]
-        parts += [f"than {compute.share(rank, compared)} in {name}"] if pair[axis] == pair[axis] else []
-    return f"Nearer {', '.join(parts)}."
+    count, names = len(chosen.plane.random["semantic"]), zip(compute.AXES, ("meaning", "style"), strict=True)
+    ranks = {name: pair[f"{axis}_rank"] for axis, name in names if pair[axis] == pair[axis]}
+    return f"Nearer {' and '.join(f'than {compute.share(rank, count)} in {name}' for name, rank in ranks.items())}."
 
 
 @st.fragment
@@ -269,8 +269,7 @@ def judged(loaded: state.Loaded, chosen: Chosen) -> None:
     columns = given[["left", "right", "semantic", "style", GOLD]]
     result = compute.judged(columns, loaded.second_latent, (source.left, source.right))
     st.subheader("Compared with people's scores")
-    title = f"Pearson × 100, {len(given):,} pairs"
-    pairs.show_scores(result, title, f"bgt-similarity-{loaded.short}", "Cosine of")
+    pairs.show_scores(result, f"Pearson × 100, {len(given):,} pairs", f"bgt-similarity-{loaded.short}", "Cosine of")
     st.markdown("**Largest deviations** of the semantic latent from people's scores")
     wrong = compute.misjudged(given)
     worst = given.loc[wrong.abs().sort_values(ascending=False).index[:WORST]]

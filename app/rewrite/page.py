@@ -62,10 +62,8 @@ def page(loaded: state.Loaded) -> None:
         return
     for text, text_lang in (*((text, meaning_lang) for text in meanings[1:]), *((text, lang) for text in styles[1:])):
         controls.warn(loaded, [text], text_lang, f"“{verbatim(text)}”")
-    second = state.second()
-    for model in (loaded, second) if second else (loaded,):
-        if second:
-            st.markdown(f"**{verbatim(model.title)}**")
+    for model in filter(None, (loaded, state.second())):
+        controls.model_title(model)
         if why := model.cannot_write or ("" if {meaning_lang, lang} <= {*model.langs} else f"It reads {model.reads}."):
             st.caption(why)
             continue
@@ -110,6 +108,7 @@ def grid(loaded: Loaded, meanings: Sequence[str], meaning_lang: str, styles: Seq
 def in_directions(loaded: Loaded, source: str, lang: str) -> None:
     """Turn a sentence into a question, or make it more formal or contracted, by moving its second latent."""
     st.subheader("In a direction")
+    controls.model_title(loaded)
     texts = inventory.texts_in(inventory.read().texts, loaded.langs)
     name = next((name for name, text in texts.items() if lang in text.langs), None)
     if name is None:

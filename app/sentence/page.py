@@ -1,7 +1,7 @@
 """The start page, which shows the information that each latent has about one sentence."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,7 @@ def tells_more(loaded: state.Loaded) -> str:
 
 def page(loaded: state.Loaded) -> None:
     if loaded.second_latent:
+        controls.model_title(loaded)
         with st.container(key="pairs", horizontal=True):
             for at, (pair, cosines) in enumerate(pairs.of_start_page(loaded)):
                 with st.container(gap="xsmall"):
@@ -95,7 +96,8 @@ def page(loaded: state.Loaded) -> None:
         return
     models = [model for model in (loaded, state.second()) if model and lang in model.langs]
     writers = [model for model in models if not model.cannot_write]
-    for model in named(models):
+    for model in models:
+        controls.model_title(model)
         nearest(model, text, lang)
     level.caption("\n\n".join(usual_cosines(model, lang, len(models) > 1) for model in models))
     links(loaded, text, lang)
@@ -103,20 +105,14 @@ def page(loaded: state.Loaded) -> None:
         st.caption(loaded.cannot_write)
     if writers:
         st.subheader("Reconstruction: written from its own two latents")
-        for model in named(writers):
+        for model in writers:
+            controls.model_title(model)
             rebuilt(model, text, lang)
         swaps(writers, text, lang)
     st.subheader("The effect of each word")
-    for model in named(models):
-        words(model, text, lang)
-
-
-def named(models: Sequence[state.Loaded]) -> Iterator[state.Loaded]:
-    """Yield each model. If there are two, show the model's title above what is drawn for it."""
     for model in models:
-        if len(models) > 1:
-            st.markdown(f"**{verbatim(model.title)}**")
-        yield model
+        controls.model_title(model)
+        words(model, text, lang)
 
 
 def field(
@@ -221,7 +217,8 @@ def swaps(writers: Sequence[state.Loaded], text: str, lang: str) -> None:
     ways = [(text, lang, other, other_lang), (other, other_lang, text, lang)]
     if contrasted:
         ways = [(text, lang, form, other_lang) for form in compute.FORMS[text.endswith("?")]]
-    for model in named([model for model in writers if other_lang in model.langs]):
+    for model in (model for model in writers if other_lang in model.langs):
+        controls.model_title(model)
         exchanged(model, text, ways)
     more = {"sentence": text, "language": rows.language_name(lang), "other": other}
     go_to("rewrite", "More on writing", **more, other_language=rows.language_name(other_lang))

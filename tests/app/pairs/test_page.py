@@ -194,7 +194,7 @@ def test_two_sentences_have_the_librarys_cosines_and_a_place_among_random_pairs(
         compute.share(100 * float((of < cosine).mean()), len(of))
         for of, cosine in zip(random.values(), own, strict=True)
     ]
-    assert any("Nearer than {} in meaning, than {} in style.".format(*below) in part.value for part in app.markdown)
+    assert any("Nearer than {} in meaning and than {} in style.".format(*below) in part.value for part in app.markdown)
 
 
 def test_correlations_are_pearsons_and_the_worst_misjudged_pair_is_the_farthest_from_people() -> None:

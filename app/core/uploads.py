@@ -125,7 +125,8 @@ def use(table: pd.DataFrame, file: str, file_id: str) -> None:
         if warning := state.warning(loaded, text.table[str(side)].tolist(), lang):
             st.warning(f"{rows.language_name(lang)}: {warning}")
     count = len(text.table)
-    st.markdown(f"**{len(table):,} rows read, {count:,} used.** {left_out}")
+    pairs = "These are not pairs: “Your encoder” needs two columns of sentences." * (len(text.columns) == 1)
+    st.markdown(f"**{len(table):,} rows read, {count:,} used.** {left_out} {pairs}")
 
     def keep() -> None:
         inventory.change(uploaded={**inventory.of_session().uploaded, name: text})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bgt_core.data.columns import Source
     from bgt_core.data.parallel import Skipped
     from bgt_core.splitting import Split
-    from bgt_core.splitting.gather import Columns, Data, Gathered
+    from bgt_core.splitting.gather import Data, Gathered
 
 
 def split(
@@ -75,7 +75,7 @@ def split(
     from bgt_core.errors import check_choice
     from bgt_core.files import check_absent
     from bgt_core.splitting import METHODS, parts
-    from bgt_core.splitting.fit import TRAINED_ON, check_settings, fit, verdict
+    from bgt_core.splitting.fit import LEAST, TRAINED_ON, check_settings, fit, verdict
     from bgt_core.splitting.gather import gather
     from bgt_core.tables import show
 
@@ -102,6 +102,9 @@ def split(
         gathered = gather(encoder, opened, keep=keep, seed=seed, report=progress)
     for example in skipped.examples:
         print(f"skipped {example}", file=sys.stderr)
+    for source, each in zip(sources, gathered, strict=True):
+        if each.total < LEAST:
+            raise UsageError(f"{source.path} has {each.total} rows; at least {LEAST} are needed.")
     fitted = fit(gathered, method, factors)
     parts.save(out, parts.StoredSplit(fitted, model, identity(encoder) if encoder else ""))
     print(
@@ -138,12 +141,8 @@ def read(source: Source, languages: Mapping[str, str], skipped: Skipped) -> Data
     if vectors := vector_files(source):
         return langs, [read_npy(path) for path in vectors]
     rows = read_pairs(source.path, source.columns, skipped)
-
-    def batches() -> Iterator[Columns]:
-        while batch := list(islice(rows, AT_ONCE)):
-            yield list(zip(*batch, strict=True))
-
-    return langs, batches()
+    batches = iter(lambda: list(islice(rows, AT_ONCE)), [])
+    return langs, (list(zip(*batch, strict=True)) for batch in batches)
 
 
 def write_reports(

@@ -70,14 +70,14 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
 
     def truncated(sentences: list[str], lang: str) -> int:
         limit, tokenizer = model.max_seq_length, model.tokenizer
-        if limit is None or not sentences:
+        if limit in (None, torch.inf) or not sentences:
             return 0
         return sum(len(ids) > limit for ids in tokenizer(sentences, truncation=False, verbose=False)["input_ids"])
 
     def fingerprint() -> str:
         """Hash the weights and the configuration. Leave out device and library version: they only change rounding."""
-        tokenizer = getattr(model.tokenizer, "backend_tokenizer", None)
-        if tokenizer is None:  # a slow tokenizer can't be serialised completely
+        tokenizer = getattr(model.tokenizer, "backend_tokenizer", model.tokenizer)  # a static model has it directly
+        if not hasattr(tokenizer, "to_str"):  # a slow tokenizer can't be serialised completely
             return ""
         rules = json.loads(tokenizer.to_str())
         del rules["padding"], rules["truncation"]  # these settings depend on the last call

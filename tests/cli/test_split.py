@@ -18,6 +18,7 @@ def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     rows = [f"the {noun} {number}\tle {noun} {number}" for noun in ("cat", "dog", "hat") for number in range(40)]
     Path("pairs.tsv").write_text("\n".join(rows), "utf-8")
+    Path("few.tsv").write_text("\n".join(rows[:20]), "utf-8")
     Path("there").mkdir()
     for lang in ("en", "fr"):
         np.save(f"stored.{lang}.npy", np.random.default_rng(lang == "fr").standard_normal((100, 8)).astype(np.float16))
@@ -26,9 +27,7 @@ def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 def test_a_split_is_stored_printed_and_opened(bgt: Bgt, pairs: Path) -> None:
-    done = bgt(
-        "split", "pairs.tsv", "--langs", "en,fr", "--model", "baseline:random", "--method", "leace", "--out", "made"
-    )
+    done = bgt(*"split pairs.tsv --langs en,fr --model baseline:random --method leace --out made".split())
     assert done.code == 0, done.err
     assert "shared units of" in done.out and "language told %" in done.out
     Path("text.en").write_text("the cat 3\n", "utf-8")
@@ -36,9 +35,7 @@ def test_a_split_is_stored_printed_and_opened(bgt: Bgt, pairs: Path) -> None:
     assert bgt(*command, "--out", "semantic.npy").code == 0
     assert bgt(*command, "--latent", "language", "--out", "language.npy").code == 0
     assert np.load("semantic.npy").shape == np.load("language.npy").shape
-    searched = bgt(
-        "evaluate", "retrieval", "pairs.tsv", "--langs", "en,fr", "--model", "split:made", "--resamples", "100"
-    )
+    searched = bgt(*"evaluate retrieval pairs.tsv --langs en,fr --model split:made --resamples 100".split())
     assert searched.code == 0, searched.err
 
 
@@ -95,6 +92,7 @@ def test_several_files_give_one_split_and_a_report_each(bgt: Bgt, pairs: Path, m
         ("en-fr=pairs.tsv en-de=pairs.tsv --out new", 2, "--langs de: the encoder supports en, fr"),
         ("en-fr=stored --out new --report", 2, "--report needs the sentences"),
         ("en-fr=stored --out new --method leace", 4, "of 8 and of 1024 units"),
+        ("en-fr=pairs.tsv en-fr=few.tsv --out new", 2, "few.tsv has 20 rows; at least 50 are needed"),
         ("pairs.tsv --langs en,fr --out new --method pca", 2, "pca"),
         ("pairs.tsv --langs en,fr --out new --sts-data there", 2, "--sts-data is used only for the report: add"),
     ],

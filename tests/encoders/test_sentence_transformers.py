@@ -12,6 +12,7 @@ import torch
 
 pytest.importorskip("sentence_transformers")
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from transformers import BertModel, BertTokenizerFast
 
 import bgt_core
@@ -25,7 +26,7 @@ TEXTS = ["The dog sleeps.", "", "Il fait beau.", "Where is the station? " * 9]
 CHOICES = [("semantic", "en"), ("language", "fr")]
 
 
-def test_a_model_of_theirs_as_our_encoder(bert: Path) -> None:
+def test_a_model_of_theirs_as_our_encoder(bert: Path, tmp_path: Path) -> None:
     encoder = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
     texts = ["the dog sleeps.", "cats", "the cat sleeps, the dog sleeps"]
     model, tokenizer = BertModel.from_pretrained(bert / "plain"), BertTokenizerFast.from_pretrained(bert / "plain")
@@ -38,6 +39,10 @@ def test_a_model_of_theirs_as_our_encoder(bert: Path) -> None:
     again = open_encoder(f"sentence-transformers:{bert / 'st'}", device="cpu")
     assert encoder.fingerprint == again.fingerprint  # embedding text must not change the fingerprint
     assert encoder.fingerprint != open_encoder(f"sentence-transformers:{bert / 'st'}", precision="bf16").fingerprint
+    static = StaticEmbedding(BertTokenizerFast.from_pretrained(bert / "plain"), embedding_dim=8)
+    SentenceTransformer(modules=[static], device="cpu").save(str(tmp_path))
+    encoder = open_encoder(f"sentence-transformers:{tmp_path}", device="cpu")
+    assert len(encoder.fingerprint) == 64 and not encoder.count_truncated(lengths, lang="en")
     with pytest.raises(BgtError, match="can't load it") as error:
         open_encoder(f"sentence-transformers:{bert}", device="cpu")
     assert error.value.exit_code == 3
@@ -158,12 +163,7 @@ def test_a_split_is_exported_as_a_dense_module(bert: Path, tmp_path: Path, bgt: 
     [
         ("bgt", "--to sentence-transformers", 2, "--lang is needed"),
         ("bgt", "--to sentence-transformers --lang de", 2, "--lang de: the split supports en, fr"),
-        (
-            "bgt",
-            "--to sentence-transformers --lang fr --latent language",
-            2,
-            "--latent language: only the semantic latent of a split",
-        ),
+        ("bgt", "--to sentence-transformers --lang fr --latent language", 2, "--latent language: only the semantic"),
         ("bgt", "--to onnx --lang fr", 2, "--to onnx: a split can only be exported to sentence-transformers"),
         ("neural", "--to sentence-transformers --lang fr", 2, "neural has a hidden layer, which a Dense module"),
     ],

@@ -293,14 +293,13 @@ def test_a_page_from_outside_is_drawn_as_the_others(opened: Callable, monkeypatc
 
 def test_a_second_model_is_shown_beside_the_first(start: Start, opened: Open, saved: Path, function: str) -> None:
     start("--model", saved, "--model", function)
-    first, second = state.titles()[:2]
-    app = opened("main", **{"with": second})
-    titles = [part.value for part in app.markdown if part.value in (f"**{first}**", f"**{display.verbatim(second)}**")]
-    one, two = f"**{first}**", f"**{display.verbatim(second)}**"  # the second model can't write
+    one, two = (f"**{display.verbatim(title)}**" for title in state.titles()[:2])  # the second model can't write
+    app = opened("main", **{"with": state.titles()[1]})
+    titles = [part.value for part in app.markdown if part.value in (one, two)]
     assert titles == [one, one, two, one, one, one, two]  # pairs, neighbours, reconstruction, recombination, words
     assert any(text.value.count("the mean cosine of random pairs") == 2 for text in app.caption)
     alone = app.put(app.box("Compare with"), None)
-    assert not any(part.value == f"**{first}**" for part in alone.markdown)
+    assert not any(part.value == one for part in alone.markdown)
 
 
 def test_the_default_model_is_open_before_the_first_page(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ PAGES = {
 
 def main() -> None:
     """Draw the app: the sidebar, and the page whose path is in the URL."""
-    st.set_page_config("Bilingual Generative Transformer", str(HERE / "icon.svg"), layout="wide")
+    st.set_page_config(page_icon=str(HERE / "icon.svg"), layout="wide")
     st.html(HERE / "style.css")
     address.one_entry_per_page()
     address.serve_plotly()
@@ -86,14 +86,13 @@ def main() -> None:
         refused("The app can't start", "The options after `--` are not understood.", error)
         return
     above = st.empty()
-    pages = {
+    st.session_state["pages"] = pages = {
         name: st.Page(partial(draw, page, above), title=page.title, icon=f":material/{page.icon}:",
                       url_path=page.path or None, default=not page.path)
-        for name, page in PAGES.items()
-        if page.shown(inventory.read())
+        for name, page in PAGES.items() if page.shown(inventory.read())
     }  # fmt: skip
-    st.session_state["pages"] = pages
     chosen = st.navigation([*pages.values()])
+    st.set_page_config(f"{chosen.title} · Bilingual Generative Transformer")
     kept = inventory.restore()
     if "lost" not in st.session_state:
         st.session_state["lost"] = not_here(kept)
@@ -171,6 +170,7 @@ def draw(page: Page, above: DeltaGenerator) -> None:
 
 def refused(title: str, explained: str, error: BgtError) -> None:
     """Explain why the page can't be shown."""
+    st.set_page_config(title)
     st.title(title)
     st.error(explained, icon=":material/error:")
     st.code(str(error), language=None, wrap_lines=True)

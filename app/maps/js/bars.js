@@ -44,7 +44,7 @@ class Bars {
       const bar = part("i", "");
       if (column === this.view.colour) bar.style.setProperty("--bar", bin.colour);
       bar.append(part("b", ""));
-      button.append(part("span", bin.short ?? bin.label), bar, part("em", ""));
+      button.append(part("span", bin.short ?? bin.label), bar, " ", part("em", "")); // the space keeps a label and its number apart for speech control
       button.addEventListener("pointerdown", (event) => this.press(chart, code, event));
       button.addEventListener("pointerenter", (event) => { if (event.buttons & 1 && event.pointerType !== "touch") this.reach(chart, code); });
       button.addEventListener("click", (event) => { if (!event.detail || event.pointerType === "touch") this.toggle(chart, code, event.shiftKey); }); // by keyboard or touch; `press` handles the mouse

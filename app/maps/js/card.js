@@ -76,7 +76,8 @@ function part(name, text, className = "") {
 function pressed(text, title, action, className = "bgt-button") {
   const button = part("button", text, className);
   [button.type, button.title] = ["button", title];
-  button.setAttribute("aria-label", title);
+  // Speech control finds a button by its visible word, so the name begins with it; a symbol has no word.
+  button.setAttribute("aria-label", /\w/.test(text) && !title.startsWith(text) ? `${text}: ${title}` : title);
   button.addEventListener("click", action);
   return button;
 }

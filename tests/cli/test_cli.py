@@ -186,7 +186,7 @@ def test_an_interruption_reports_what_is_left(bgt: Bgt, here: Path, monkeypatch:
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(bgt_core.Embedder, "_read", stop)
+    monkeypatch.setattr(bgt_core.Embedder, "_encode", stop)
     for command, told in {
         "embed text.txt --out x.npy": "Stopped; nothing was written.",
         "mine text.txt text.txt --langs en,fr --out x.tsv": "Stopped; nothing was written.",

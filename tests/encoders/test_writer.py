@@ -78,7 +78,7 @@ def test_exports_and_diagnosis_of_a_writer_are_errors_of_one_line(
         done = bgt("export", folder, "--to", form, "--out", tmp_path / "out")
         assert done.code == 2 and "of this writer is baseline:words" in done.err and done.err.count("\n") == 1
     done = bgt("diagnose", "--model", folder)
-    assert done.code == 2 and "use examples/ledger.py" in done.err
+    assert done.code == 2 and "examples/ledger.py measures it" in done.err
     assert bgt("export", folder, "--out", tmp_path / "copy").code == 0
     copied = bgt_core.open_encoder(tmp_path / "copy")
     np.testing.assert_array_equal(copied.embed(TEXTS, lang="en"), bgt_core.open_encoder(folder).embed(TEXTS, lang="en"))

@@ -1,7 +1,7 @@
 """Start the app's server, and prepare the start page while the browser loads Streamlit's scripts.
 
 Streamlit imports the app only when a browser asks for a page. To show the page sooner, a thread imports torch and the
-modules of the start page before that, and opens the first model.
+modules of the start page before a browser asks, and opens the default model.
 """
 
 import os

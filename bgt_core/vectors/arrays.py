@@ -230,18 +230,6 @@ def nearest(queries: np.ndarray, answers: np.ndarray, similarity: Similarity = c
     return np.concatenate(first)
 
 
-class ComparesByCosine:
-    """The base class of encoders whose vectors are compared by cosine."""
-
-    def similarity(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Return the cosine of each row of left (N, D) and each row of right (M, D): (N, M)."""
-        return cosine_similarity(left, right)
-
-    def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Return the cosine of row i of left (N, D) and row i of right (N, D): (N,)."""
-        return cosines(left, right)
-
-
 def rounded(similarities: np.ndarray) -> np.ndarray:
     """Round similarities to six decimals, so that rounding errors do not decide ranks or comparisons with a threshold.
 

@@ -18,9 +18,9 @@ from safetensors.numpy import load_file
 import bgt_core
 from bgt_core import bulk
 from bgt_core.embedder import Embedder
+from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import BgtError, NotFound, UsageError
 from bgt_core.grammar import Pair
-from bgt_core.vectors.arrays import ComparesByCosine
 from tests.close import assert_close
 
 Names = Callable[[], list[str]]
@@ -103,21 +103,10 @@ def test_every_source_gives_the_same_bytes(
     assert not list(Path().glob("*.partial*"))
 
 
-class OtherEncoder(ComparesByCosine):
-    """A user's encoder, which returns `value` in all units of all vectors."""
-
-    langs, latents = (), ("semantic",)
-
-    def __init__(self, value: float, fingerprint: str):
-        self.value, self.fingerprint = value, fingerprint
-
-    def embed(self, sentences: list[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        return np.full((len(sentences), 3), self.value, dtype=np.float32)
-
-
 def test_rows_of_another_encoder_are_not_taken_for_its_own(text: Path) -> None:
     for value, fingerprint, rows in ((1, "one", 1), (2, "two", 2), (3, "two", 2), (4, "", 4), (5, "", 5)):
-        bulk.embed_file(OtherEncoder(value, fingerprint), text, Path("x.npy"), lang="en")
+        encoder = ExternalEncoder("own", lambda texts, *_: np.full((len(texts), 3), value), fingerprint=fingerprint)
+        bulk.embed_file(encoder, text, Path("x.npy"), lang="en")
         assert (np.load("x.npy") == rows).all()  # an existing file is reused only if fingerprints agree and are known
 
 

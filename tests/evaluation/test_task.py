@@ -1,17 +1,17 @@
 """Evaluation tasks of this and of other packages are listed, found by name, and run by `evaluate`."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bgt_core
+from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import UsageError
 from bgt_core.evaluation.task import evaluate, find_task, one_path, task_names
 from bgt_core.evaluation.tasks.triples import TriplesTask
-from bgt_core.vectors.arrays import ComparesByCosine
 
 Bgt = Callable[..., tuple[int, str, str]]
 
@@ -64,20 +64,13 @@ def test_two_tasks_of_one_name_are_refused(outside: Path) -> None:
         find_task("sts")
 
 
-class Constant(ComparesByCosine):
-    langs, latents, fingerprint = ("en",), ("semantic",), ""
-
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        return np.ones((len(sentences), 2), dtype=np.float32)
-
-
 def test_a_task_takes_items_or_one_file_and_the_result_has_the_settings() -> None:
-    task = TriplesTask(lang="en")
+    task, encoder = TriplesTask(lang="en"), ExternalEncoder("ones", lambda texts, *_: np.ones((len(texts), 2)))
     items = task.load([], seed=2)
-    result = evaluate(task, Constant(), items, resamples=150, level=0.9, seed=2)
+    result = evaluate(task, encoder, items, resamples=150, level=0.9, seed=2)
     assert (result.task, result.settings) == ("triples", {"count": None, "lang": "en", "latent": None})
     assert (result.systems, result.level, result.resamples, result.seed) == (["model"], 0.9, 150, 2)
     with pytest.raises(UsageError, match="resamples 9"):
-        evaluate("triples", Constant(), "absent.tsv", resamples=9)
+        evaluate("triples", encoder, "absent.tsv", resamples=9)
     with pytest.raises(UsageError, match=r"data must be a file \(got 2 paths\)"):
         one_path([Path("a"), Path("b")], "a file")

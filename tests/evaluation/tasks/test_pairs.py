@@ -13,6 +13,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 from sklearn.metrics.pairwise import cosine_similarity
 
+from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import DataError
 from bgt_core.evaluation.bootstrap import resample
 from bgt_core.evaluation.comparison import Result
@@ -28,7 +29,6 @@ from bgt_core.evaluation.tasks.pairs import (
     f1,
     read_labelled,
 )
-from bgt_core.vectors.arrays import ComparesByCosine
 
 SAME, THAT = "how old is city {}", "how old is that city {}"  # most pairs of a SAME and a THAT have label 0
 ROWS = [(int(n % 3 == 0), SAME.format(n), (THAT if bool(n % 3) != (n % 5 == 0) else SAME).format(n)) for n in range(60)]
@@ -134,14 +134,11 @@ def test_no_other_threshold_is_better(seed: int) -> None:
     assert np.isfinite(threshold)
 
 
-class Lengths(ComparesByCosine):
+class Lengths(ExternalEncoder):
     """An encoder for which sentences are similar if they have the same number of words."""
 
-    langs, latents, fingerprint = ("en",), ("semantic",), ""
-
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        assert lang == "en"
-        return np.array([[len(sentence.split())] for sentence in sentences], dtype=np.float32)
+    def __init__(self) -> None:
+        super().__init__("lengths", lambda texts, *_: [[len(text.split())] for text in texts], ("en",))
 
     def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return 1 / (1 + np.abs(left - right)[:, 0])

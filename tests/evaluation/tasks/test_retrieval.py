@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import BgtError
 from bgt_core.evaluation.bootstrap import wilson
 from bgt_core.evaluation.comparison import Result
@@ -12,23 +13,17 @@ from bgt_core.evaluation.systems import System
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.retrieval import Retrieval, embed_distinct, hits_of, in_pool
 from bgt_core.vectors import arrays
-from bgt_core.vectors.arrays import ComparesByCosine, unit
+from bgt_core.vectors.arrays import unit
 
 PAIR = ("en", "fr")
 Sides = tuple[Sequence[str], Sequence[str]]
 
 
-class Lookup(ComparesByCosine):
+class Lookup(ExternalEncoder):
     """An encoder that embeds "3" as row 3 of a table, and so on. English uses the first table, French the last."""
 
-    langs: Sequence[str] = ()
-    latents, fingerprint = ("semantic",), ""
-
     def __init__(self, *tables: np.ndarray):
-        self.tables = tables
-
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        return self.tables[-1 if lang == "fr" else 0][[int(sentence) for sentence in sentences]].astype(np.float32)
+        super().__init__("m", lambda texts, lang, _: tables[-1 if lang == "fr" else 0][list(map(int, texts))])
 
 
 def numbers(*rows: int) -> list[str]:

@@ -12,6 +12,7 @@ import pytest
 from pyarrow import parquet
 from scipy.stats import pearsonr, spearmanr
 
+from bgt_core.encoders.external import ExternalEncoder
 from bgt_core.errors import DataError
 from bgt_core.evaluation.bootstrap import pearson, resample
 from bgt_core.evaluation.comparison import Result
@@ -30,39 +31,32 @@ from bgt_core.evaluation.tasks.sts import (
     similarities_of,
     swer,
 )
-from bgt_core.vectors.arrays import ComparesByCosine
+from bgt_core.vectors.arrays import cosines
 
 
-class Angles(ComparesByCosine):
-    """An encoder for sentences that are numbers: each number is the angle of its vector in degrees."""
-
-    langs, latents, fingerprint = ("en",), ("semantic",), ""
-
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        turned = np.radians([float(sentence) for sentence in sentences])
-        return (np.stack([np.cos(turned), np.sin(turned)], 1) * (1 + turned[:, None])).astype(np.float32)
+def angles(sentences: list[str], lang: str, latent: str) -> np.ndarray:
+    """Embed sentences that are numbers: each number is the angle of its vector in degrees."""
+    turned = np.radians([float(sentence) for sentence in sentences])
+    return np.stack([np.cos(turned), np.sin(turned)], 1) * (1 + turned[:, None])
 
 
-class Noisy(Angles):
-    """An encoder whose similarities have noise of a given standard deviation. A pair always gets the same noise."""
+def noisy(noise: float) -> ExternalEncoder:
+    """Make an encoder whose similarities have noise of a standard deviation. A pair always gets the same noise."""
 
-    def __init__(self, noise: float, seed: int = 0):
-        self.noise, self.seed = noise, seed
+    def similarity(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        exact = cosines(left, right).astype(float)
+        return exact + [noise * np.random.default_rng([0, round(each * 1e6)]).normal() for each in exact]
 
-    def similarity_pairwise(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        exact = super().similarity_pairwise(left, right).astype(float)
-        return exact + [self.noise * np.random.default_rng([self.seed, round(each * 1e6)]).normal() for each in exact]
-
-
-class Constant(Angles):
-    def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-        return np.full((len(sentences), 3), 0.1, dtype=np.float32)
+    return ExternalEncoder("noisy", angles, ("en",), similarity_pairwise=similarity)
 
 
-def dataset(gold: Sequence[float], year: str = "2012", name: str = "A", right_lang: str = "en") -> StsSet:
-    """Make an STS data set of pairs for which the cosine of `Angles` is gold / 5."""
+ANGLES = ExternalEncoder("angles", angles, ("en",))
+
+
+def dataset(gold: Sequence[float], year: str = "2012", name: str = "A") -> StsSet:
+    """Make an STS data set of pairs for which the cosine of `ANGLES` is gold / 5."""
     turned = [str(math.degrees(math.acos(score / 5))) for score in gold]
-    return StsSet(year, name, np.array(gold), ["0"] * len(gold), turned, "en", right_lang)
+    return StsSet(year, name, np.array(gold), ["0"] * len(gold), turned)
 
 
 RNG = np.random.default_rng(0)
@@ -78,44 +72,41 @@ def measured(encoders: Any, sets: Sequence[StsSet], *, resamples: int = 100, see
 
 def test_a_perfect_embedder_scores_100_and_a_constant_one_0() -> None:
     data = dataset([0.0, 1.5, 2.0, 4.9, 5.0])
-    assert measured(Angles(), [data]).value(("2012", "average", "mean Pearson")) == pytest.approx(100, rel=1e-5)
-    result = measured(Constant(), [data], aggregate="all")
+    assert measured(ANGLES, [data]).value(("2012", "average", "mean Pearson")) == pytest.approx(100, rel=1e-5)
+    constant = ExternalEncoder("constant", lambda texts, *_: np.full((len(texts), 3), 0.1))
+    result = measured(constant, [data], aggregate="all")
     assert [cells[0].value for cells in result.scores.values()] == [0] * len(result.scores)
     opposite = StsSet("2012", "A", 5 - data.gold, data.left, data.right)
-    assert measured(Angles(), [opposite]).value(("2012", "average", "mean Pearson")) == pytest.approx(-100, rel=1e-5)
+    assert measured(ANGLES, [opposite]).value(("2012", "average", "mean Pearson")) == pytest.approx(-100, rel=1e-5)
 
 
 def test_the_resamples_of_a_set_depend_on_its_name_and_the_seed_only() -> None:
     key = ScoreKey("2012", "B", "Pearson", 30)
-    (cell,) = measured(Noisy(0.3), SETS, resamples=230, seed=6).scores[key]
-    cosine = similarities_of(System("m", Noisy(0.3)), SETS[1])
+    (cell,) = measured(noisy(0.3), SETS, resamples=230, seed=6).scores[key]
+    cosine = similarities_of(System("m", noisy(0.3)), SETS[1])
     weights = resample(np.random.default_rng([6, crc32(b"2012 B")]), 30, 230)
     draws = 100 * pearson(weights, cosine[None], SETS[1].gold)[:, 0]
     assert cell.value == pytest.approx(100 * pearsonr(cosine, SETS[1].gold).statistic)
     assert (cell.low, cell.high) == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])))
-    (alone,) = measured(Noisy(0.3), SETS[1:2], resamples=230, seed=6).scores[key]
+    (alone,) = measured(noisy(0.3), SETS[1:2], resamples=230, seed=6).scores[key]
     assert alone == cell  # other data sets do not change this score
 
 
 def test_each_pair_is_written_with_its_similarities(tmp_path: Path) -> None:
     kept = tmp_path / "items.parquet"
-    measured({"m": Noisy(0.3), "n": Noisy(0.5)}, SETS, items=kept)
+    measured({"m": noisy(0.3), "n": noisy(0.5)}, SETS, items=kept)
     rows = parquet.read_table(kept).to_pylist()
     assert [row["gold"] for row in rows] == [gold for data in SETS for gold in data.gold]
     assert list(rows[0]) == ["year", "dataset", "left_lang", "right_lang", "gold", "left", "right", "m", "n"]
-    expected = [similarities_of(System("n", Noisy(0.5)), data) for data in SETS]
+    expected = [similarities_of(System("n", noisy(0.5)), data) for data in SETS]
     assert [row["n"] for row in rows] == np.concatenate(expected).tolist()
 
 
 def test_hard_sts_is_selected_from_the_years() -> None:
     words = "the dog is not in a red car".split()
     rows = [(n % 11 / 2, " ".join(words[: n % 7 + 1]), " ".join(words[n % 5 :])) for n in range(385)]
-
-    class Lengths(Angles):
-        def embed(self, sentences: Sequence[str], *, lang: str, latent: str = "semantic") -> np.ndarray:
-            return np.array([[len(text), text.count(" ") + 1] for text in sentences], dtype=np.float32)
-
-    result = measured(Lengths(), [labelled(rows)], hard=True)
+    lengths = ExternalEncoder("lengths", lambda texts, *_: [[len(text), text.count(" ") + 1] for text in texts])
+    result = measured(lengths, [labelled(rows)], hard=True)
     names = {f"{key.year} {key.dataset}" for key in result.scores}
     assert {"hard Hard+", "hard Hard-", "hard negation", "2012 A", "2012 average"} <= names
     assert any("Hard STS: 385 different pairs (the paper has 13,023" in line for line in result.warnings)

@@ -33,6 +33,10 @@ SEMANTIC, LANGUAGE, SYNTACTIC = "semantic", "language", "syntactic"  # names of 
 Role = Literal["reconstruct", "translate", "recombine", "paraphrase", "position", "auxiliary"]
 
 
+def silent(*progress: object) -> None:
+    """Do nothing: the default of arguments `report`, functions that long work calls with its progress."""
+
+
 @dataclass(frozen=True, eq=False)
 class Tokens:
     """The right-padded token ids of B sentences of one language. Each sentence ends in EOS."""

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from bgt_core import __version__
-from bgt_core.contracts import SentenceEncoder
+from bgt_core.contracts import SentenceEncoder, silent
 from bgt_core.data.columns import lang_codes, split_langs
 from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 from bgt_core.tables import Plain
 from probes.data.load import Dataset, check_applicable, label_sentences, load_items
 from probes.measures.measure import ProbeConfig
-from probes.probe import DEFAULT, Report, check, probeable, run, silent
+from probes.probe import DEFAULT, Report, check, probeable, run
 from probes.results.store import Cell
 from probes.tables import corrected, long_table
 from probes.task import ProbeTask

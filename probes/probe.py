@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
+from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder, silent
 from bgt_core.data.clean import copy_key
 from bgt_core.data.columns import known_lang, lang_codes, split_langs, takes
 from bgt_core.errors import UsageError
@@ -39,10 +39,6 @@ DOMINANT = 0.90  # if a larger share of the items has the same label, accuracy i
 MAX_DEVIATION = 3  # dev and test accuracy differ by chance by at most this number of half-widths of the interval
 MAX_TRUNCATED = 0.01  # if an encoder truncates a larger share of sentences, a warning is given
 NO_HIDDEN_LAYER = "word-content"  # SentEval never uses a hidden layer for this task
-
-
-def silent(line: object) -> None:
-    """Ignore the line. This is the default `Report` function, so that nothing is printed."""
 
 
 def run(

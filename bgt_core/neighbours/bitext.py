@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bgt_core.contracts import SentenceEncoder
+from bgt_core.contracts import SentenceEncoder, silent
 from bgt_core.data.columns import text_columns
 from bgt_core.data.text import normalise, sentence_list
 from bgt_core.data.textfile import lines, text_lines
 from bgt_core.errors import DataError, UsageError, check_choice, check_whole
 from bgt_core.files import atomic_file
-from bgt_core.neighbours.search import Report, Rows, SearchPlan, approximate, chunks, exact, load_faiss, search, silent
+from bgt_core.neighbours.search import Report, Rows, SearchPlan, approximate, chunks, exact, load_faiss, search
 from bgt_core.vectors.arrays import check_finite, holds_vectors, listed, matrix, numbers, read_npy
 
 INDEXES = ("exact", "approximate")

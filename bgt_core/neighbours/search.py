@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from bgt_core.contracts import silent
 from bgt_core.errors import DataError, NotFound
 from bgt_core.vectors.arrays import binary_scaled
 
@@ -27,10 +28,6 @@ SAMPLE = 500  # number of rows of each set whose exact neighbours determine the 
 
 Block = tuple[np.ndarray, np.ndarray]  # row numbers of queries, and of candidates to compare with these queries
 Report = Callable[[int, int], None]  # called with the number of finished blocks, and the number of all blocks
-
-
-def silent(done: int, total: int) -> None:
-    """Do nothing: the default of the argument `report`."""
 
 
 def load_faiss() -> Any:

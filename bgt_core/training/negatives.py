@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bgt_core.backend import autocast, linear
-from bgt_core.contracts import SEMANTIC, Batch, Tokens
+from bgt_core.contracts import PAD, SEMANTIC, Batch, Tokens
 from bgt_core.data.batching import StepBatch, split_to_fit
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def with_negatives(
     candidates = {}  # names of a corpus's columns -> {column: its sentences, then those of the previous column}
     for columns in wrong:
         mega = [batch for update in updates for batch in update.batches.values() if tuple(batch.sides) == columns]
-        own = {name: [ids for batch in mega for ids in unpadded(batch.sides[name])] for name in columns}
+        own = {name: [ids[ids != PAD] for batch in mega for ids in batch.sides[name].ids.numpy()] for name in columns}
         candidates[columns] = {name: own[name] + own[columns[at - 1]] for at, name in enumerate(columns)}
     served, remade = dict.fromkeys(wrong, 0), []  # `served`: names of columns -> number of rows used
     for update in updates:
@@ -163,9 +163,3 @@ def with_negatives(
                 batches.append(Batch(sides, like.anchor, like.shift, negatives))
         remade.append(replace(update, batches=dict(enumerate(batches))))
     return remade
-
-
-def unpadded(side: Tokens) -> Iterator[np.ndarray]:
-    """Yield the token ids of each sentence, without padding, (T,)."""
-    for ids, length in zip(side.ids.numpy(), side.mask.sum(1).tolist(), strict=True):
-        yield ids[:length]

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from bgt_core import checkpoint, recipes
 from bgt_core.backend import keep_memory, pick_device, usual_defaults, warn_if_slow
-from bgt_core.contracts import SEMANTIC, VectorModel
+from bgt_core.contracts import SEMANTIC, VectorModel, silent
 from bgt_core.data.batching import make_batch
 from bgt_core.data.columns import Source, canonical_column, parse_source, read_columns
 from bgt_core.data.store import Corpus, Mixture, open_corpus, read_targets, verify_corpus
@@ -47,10 +47,6 @@ from bgt_core.vectors.arrays import binary_scaled
 
 DAMAGED = ".damaged"  # suffix of a checkpoint that can't be read, if training continues from an older checkpoint
 KEEP = 2  # number of checkpoints that a run keeps, in case the newest is damaged
-
-
-def silent(row: dict[str, Any]) -> None:
-    """Ignore reported metrics: the default of the argument `report`."""
 
 
 @usual_defaults()

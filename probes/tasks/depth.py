@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from probes.task import SIZES, Items, ProbeTask, distinct
 
 if TYPE_CHECKING:
-    from bgt_core.data.trees import Parsed, Tree, Word
+    from bgt_core.data.trees import Parsed, Tree
 
 AT_MOST = sum(SIZES.values()) // 8  # maximum number of items per label
 
@@ -34,12 +34,9 @@ def depth(sentence: Parsed) -> int:
     deepest, level = 0, [sentence.root]
     while level:
         deepest += 1
-        level = [below for word in level for below in sentence.children[word.number] if not _is_mark(below)]
+        below = (child for word in level for child in sentence.children[word.number])
+        level = [word for word in below if word.upos != "PUNCT" and not word.is_a("punct")]
     return deepest
-
-
-def _is_mark(word: Word) -> bool:
-    return word.upos == "PUNCT" or word.is_a("punct")
 
 
 def _labelled(depths: Iterable[tuple[str, int]], rng: Random) -> Items:

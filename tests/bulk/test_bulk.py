@@ -105,7 +105,9 @@ def test_every_source_gives_the_same_bytes(
 
 def test_rows_of_another_encoder_are_not_taken_for_its_own(text: Path) -> None:
     for value, fingerprint, rows in ((1, "one", 1), (2, "two", 2), (3, "two", 2), (4, "", 4), (5, "", 5)):
-        encoder = ExternalEncoder("own", lambda texts, *_: np.full((len(texts), 3), value), fingerprint=fingerprint)
+        encoder = ExternalEncoder(
+            "own", lambda texts, *_, value=value: np.full((len(texts), 3), value), fingerprint=fingerprint
+        )
         bulk.embed_file(encoder, text, Path("x.npy"), lang="en")
         assert (np.load("x.npy") == rows).all()  # an existing file is reused only if fingerprints agree and are known
 

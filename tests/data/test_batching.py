@@ -9,17 +9,8 @@ import pytest
 import torch
 
 from bgt_core.contracts import EOS, Batch
-from bgt_core.data.batching import (
-    Batching,
-    StepBatch,
-    draw,
-    make_batch,
-    permute,
-    prefetch,
-    rows_per_epoch,
-    shuffle_words,
-    validation,
-)
+from bgt_core.data import batching
+from bgt_core.data.batching import Batching, StepBatch, draw, prefetch, rows_per_epoch, validation
 from bgt_core.data.columns import altered_columns, parse_columns, parse_source, parse_weights
 from bgt_core.data.store import Corpus, Mixture, Stratum, open_corpus, tokenise
 from bgt_core.data.text import Tokenizer
@@ -78,7 +69,7 @@ def tokens_of(batch: Batch) -> int:
 @pytest.mark.parametrize("size", [*range(1, 70), 255, 256, 257, 1000, 4095, 4097])
 def test_a_permutation_visits_everything_once(size: int) -> None:
     for epoch in range(3):
-        assert sorted(permute(np.arange(size), size, seed=5, epoch=epoch)) == list(range(size))
+        assert sorted(batching.permute(np.arange(size), size, seed=5, epoch=epoch)) == list(range(size))
 
 
 def test_permutations_look_random() -> None:
@@ -87,7 +78,7 @@ def test_permutations_look_random() -> None:
     table = np.zeros((10, 10))
     neighbours = 0
     for epoch in range(2000):
-        permuted = permute(np.arange(10), 10, seed=0, epoch=epoch)
+        permuted = batching.permute(np.arange(10), 10, seed=0, epoch=epoch)
         table[np.arange(10), permuted] += 1
         neighbours += int((np.abs(np.diff(permuted)) == 1).sum())
     assert ((table - 200) ** 2 / 200).sum() < 140  # by chance, chi-square exceeds this once in 10,000 tests
@@ -95,7 +86,7 @@ def test_permutations_look_random() -> None:
 
 
 def test_large_corpora_are_permuted_without_a_table() -> None:
-    permuted = permute(np.arange(1000), 10**12, seed=1, epoch=0)
+    permuted = batching.permute(np.arange(1000), 10**12, seed=1, epoch=0)
     assert len(set(permuted.tolist())) == 1000
     assert 0 <= permuted.min() < 10**10
     assert 99 * 10**10 < permuted.max() < 10**12
@@ -226,7 +217,7 @@ def test_altered_sentences_are_no_side(tokenizer: Tokenizer, tmp_path: Path) -> 
     store = tmp_path / "store"
     corpus = tokenise([tmp_path / "rows.tsv"], columns, tokenizer, store, min_tokens=1, valid_pairs=2, seed=1)
     assert isinstance(corpus, Corpus)
-    batch = make_batch(corpus, np.arange(len(corpus)), turn=1)
+    batch = batching.make_batch(corpus, np.arange(len(corpus)), turn=1)
     assert list(batch.sides) == ["en", "fr"] and batch.anchor == "fr" and batch.source("fr") == "en"
     assert list(batch.altered) == ["en"] and batch.altered["en"].lang == "en"
     sides = [tokenizer.decode(side.ids.tolist()) for side in (*batch.sides.values(), *batch.altered.values())]
@@ -339,7 +330,7 @@ SENTENCES = [np.array([*range(10, 10 + length), EOS]) for length in [12] * 2000]
 
 def moved(share: float, *draw: int) -> np.ndarray:
     """Shuffle the words of all sentences. Return whether the order of each sentence has changed, (N,) bool."""
-    shuffled = shuffle_words(SENTENCES, share, *draw)
+    shuffled = batching.shuffle_words(SENTENCES, share, *draw)
     for before, after in zip(SENTENCES, shuffled, strict=True):
         assert after[-1] == EOS
         assert sorted(after) == sorted(before)
@@ -350,7 +341,7 @@ def test_a_share_is_permuted_and_every_place_is_as_likely() -> None:
     assert abs(moved(0.3, 1).mean() - 0.3) < 0.04  # four standard errors of the share
     assert not moved(0.0, 1).any()
     assert moved(1.0, 1).all()
-    firsts = np.array([ids[0] for ids in shuffle_words(SENTENCES, 1.0, 5)])
+    firsts = np.array([ids[0] for ids in batching.shuffle_words(SENTENCES, 1.0, 5)])
     counts = np.bincount(firsts - 10, minlength=12)
     assert ((counts - 2000 / 12) ** 2 / (2000 / 12)).sum() < 37  # chi-square, 11 degrees of freedom, p = 0.0001
 

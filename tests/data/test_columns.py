@@ -8,21 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bgt_core.data import columns
 from bgt_core.data.clean import clean
-from bgt_core.data.columns import (
-    THREE_LETTERS,
-    Source,
-    canonical_column,
-    known_lang,
-    lang_code,
-    lang_codes,
-    matching,
-    parse_columns,
-    parse_source,
-    primary,
-    split_langs,
-    text_columns,
-)
+from bgt_core.data.columns import Source, lang_code, matching, parse_columns, parse_source, primary, text_columns
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.data.store import tokenise
 from bgt_core.data.text import Tokenizer
@@ -101,7 +89,7 @@ def test_columns_that_are_none_are_refused(columns: str) -> None:
     ],
 )
 def test_a_script_or_region_belongs_to_its_language(text: str, langs: list[str]) -> None:
-    assert split_langs(text) == langs
+    assert columns.split_langs(text) == langs
     assert parse_source(f"{text}=x.tsv").columns == parse_source(f"{text}=x.tsv", langs).columns == tuple(langs)
     if "a" not in langs:
         assert parse_columns(langs) == {lang: lang for lang in langs}
@@ -111,8 +99,8 @@ def test_columns_and_sources_are_parsed_and_languages_get_one_spelling() -> None
     assert parse_columns(["en", "fr"]) == {"en": "en", "fr": "fr"}
     assert parse_columns(["a:en", "b:en", "gold:label"]) == {"a": "en", "b": "en", "gold": "label"}
     assert parse_columns(["eng_Latn", "b:FR", "eng"]) == {"en": "en", "b": "fr", "eng": "eng"}
-    assert canonical_column("a:eng") == "a:en" and canonical_column("_") == "_"
-    assert lang_codes("eng_Latn-FR") == "en-fr"
+    assert columns.canonical_column("a:eng") == "a:en" and columns.canonical_column("_") == "_"
+    assert columns.lang_codes("eng_Latn-FR") == "en-fr"
     assert parse_source("x.tsv", ("en", "fr")) == Source(Path("x.tsv"), ("en", "fr"))
     assert str(parse_source("kind/a-_-b=x.tsv")) == "kind/a-_-b=x.tsv"
     assert parse_source("news/en-fr=x.tsv", ("en", "fr")) == Source(Path("x.tsv"), ("en", "fr"), kind="news")
@@ -160,16 +148,16 @@ def test_languages_of_text_are_parsed_in_one_way() -> None:
 def test_a_source_that_cannot_be_read_is_told_the_form(tmp_path: Path) -> None:
     (tmp_path / "tr.tsv").touch()
     for head in ("en_fr", "a:en-b:fr", "en fr"):
-        for columns in ((), ("en", "fr")):
+        for langs in ((), ("en", "fr")):
             with pytest.raises(UsageError, match=rf": expected COLUMNS=FILE, as in en-fr={tmp_path}/tr.tsv$"):
-                parse_source(f"{head}={tmp_path}/tr.tsv", columns)
-    for text, columns, message in (
+                parse_source(f"{head}={tmp_path}/tr.tsv", langs)
+    for text, names, message in (
         ("en-xx=x.tsv", ("en", "fr"), "no column 'xx'; expected en, fr"),
         ("a,_,c=x.tsv", ("a", "b"), "no column 'c'; expected a, b"),
         ("x.tsv", (), "add the columns of the file"),
     ):
         with pytest.raises(UsageError, match=message):
-            parse_source(text, columns)
+            parse_source(text, names)
 
 
 SPELLINGS = """
@@ -184,8 +172,8 @@ def test_one_language_has_one_spelling() -> None:
     mapped to the two-letter code of the same language."""
     for given, code in map(str.split, SPELLINGS.split(";")):
         assert lang_code(given) == code == lang_code(code)
-    assert len(THREE_LETTERS) == 184 and len(set(THREE_LETTERS.values())) == 184
-    assert all(lang_code(three) == two and len(two) == 2 < len(three) for two, three in THREE_LETTERS.items())
+    assert len(columns.THREE_LETTERS) == 184 and len(set(columns.THREE_LETTERS.values())) == 184
+    assert all(lang_code(three) == two and len(two) == 2 < len(three) for two, three in columns.THREE_LETTERS.items())
 
 
 def test_a_model_may_have_any_spelling() -> None:
@@ -193,7 +181,7 @@ def test_a_model_may_have_any_spelling() -> None:
     assert matching("en", ["eng", "fra"]) == "eng"
     assert matching("pt-BR", ["pt", "pt-br"]) == "pt-br"
     assert matching("eng", ["en", "eng"]) == "eng"
-    assert known_lang("eng_Latn", (), "it") == "eng_Latn"
+    assert columns.known_lang("eng_Latn", (), "it") == "eng_Latn"
     assert (primary("por_Latn"), primary("zh-Hant")) == ("pt", "zh")
 
 
@@ -209,5 +197,5 @@ def test_a_model_may_have_any_spelling() -> None:
 )
 def test_an_unknown_language_is_an_error_with_a_hint(given: str, message: str) -> None:
     with pytest.raises(UsageError) as error:
-        known_lang(given, ("en", "fr", "zh"), "it")
+        columns.known_lang(given, ("en", "fr", "zh"), "it")
     assert str(error.value) == f"lang {given}: {message}"

@@ -6,21 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bgt_core.evaluation.bootstrap import (
-    BootstrappedScore,
-    ItemSample,
-    bootstrap,
-    contrast,
-    holm,
-    interval,
-    pearson,
-    resample,
-    share,
-    spearman,
-    two_sided_p,
-    verdict,
-    wilson,
-)
+from bgt_core.evaluation import bootstrap
+from bgt_core.evaluation.bootstrap import BootstrappedScore, contrast, holm, pearson, resample, spearman, two_sided_p
 from tests.close import assert_close
 
 CORRELATIONS = [(pearson, stats.pearsonr), (spearman, stats.spearmanr)]
@@ -98,14 +85,14 @@ def test_p_is_below_5_percent_for_5_percent_of_equal_systems_and_most_better_one
 @pytest.mark.parametrize("level", [0.9, 0.95])
 def test_wilsons_interval_is_scipys(right: int, n: int, level: float) -> None:
     expected = stats.binomtest(right, n).proportion_ci(level, method="wilson")
-    assert_close(wilson(right, n, level), (expected.low, expected.high))
+    assert_close(bootstrap.wilson(right, n, level), (expected.low, expected.high))
 
 
 def test_each_sample_has_its_own_draws_and_shares_are_those_of_the_drawn_items() -> None:
     part, whole = np.array([[1.0, 0, 3], [2, 2, 0]]), np.array([[2.0, 1, 4], [2, 4, 5]])
-    values, draws = bootstrap(
-        lambda weights: {"first": share(weights[0], part, whole), "other": weights[1][:, :1]},
-        [ItemSample(3, (1,)), ItemSample(40)],
+    values, draws = bootstrap.bootstrap(
+        lambda weights: {"first": bootstrap.share(weights[0], part, whole), "other": weights[1][:, :1]},
+        [bootstrap.ItemSample(3, (1,)), bootstrap.ItemSample(40)],
         resamples=250,  # computed in three chunks of at most 100
         seed=4,
     )
@@ -189,7 +176,7 @@ def test_nine_of_ten_90_percent_intervals_cover_the_truth(rho: float, ours: Call
     for _ in range(400):
         gold, noise = rng.normal(size=(2, 150))
         system = rho * gold + np.sqrt(1 - rho**2) * noise
-        low, high = interval(ours(resample(rng, 150, 300), system[None], gold)[:, 0], 0.9)
+        low, high = bootstrap.interval(ours(resample(rng, 150, 300), system[None], gold)[:, 0], 0.9)
         inside += low <= truth <= high
     assert 0.86 < inside / 400 < 0.94  # the standard deviation of this share is 0.015
 
@@ -200,4 +187,4 @@ def test_nine_of_ten_90_percent_intervals_cover_the_truth(rho: float, ours: Call
     (1.0, 0.5, 0.5, "not separable"),  # p must be strictly below 1 - level
 ])  # fmt: skip
 def test_verdicts(value: float, p: float, level: float, expected: str) -> None:
-    assert verdict(value, p, level) == expected
+    assert bootstrap.verdict(value, p, level) == expected

@@ -12,17 +12,8 @@ from scipy import sparse
 
 import bgt_core
 from bgt_core.errors import BgtError
-from bgt_core.neighbours.bitext import (
-    MARGINS,
-    Mined,
-    Pairs,
-    Sentences,
-    best_threshold,
-    mine,
-    read_gold,
-    read_sentences,
-    read_vectors,
-)
+from bgt_core.neighbours import bitext
+from bgt_core.neighbours.bitext import MARGINS, Mined, Pairs, Sentences, best_threshold, mine, read_gold, read_vectors
 from bgt_core.neighbours.search import Rows
 from tests.close import FLOAT32, assert_close
 
@@ -144,7 +135,7 @@ def test_scores_and_pairs_are_the_papers(margin: str, k: int) -> None:
 def sentences(tmp_path: Path, text: str = "a\nb\n\na\nc\n") -> Sentences:
     path = tmp_path / "text.txt.gz"
     path.write_bytes(gzip.compress(text.encode()))
-    return read_sentences(path)
+    return bitext.read_sentences(path)
 
 
 def test_copies_and_blank_lines_are_left_out(tmp_path: Path) -> None:

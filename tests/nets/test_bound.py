@@ -14,18 +14,8 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import EOS, Tokens
 from bgt_core.errors import BgtError
-from bgt_core.nets import layers
-from bgt_core.nets.bound import (
-    KEY_WIDTH,
-    RELATIONS,
-    Binding,
-    BoundPooling,
-    ClosingMarks,
-    MemoryReader,
-    RolePooling,
-    TaggedDecoder,
-    WithoutLanguage,
-)
+from bgt_core.nets import bound, layers
+from bgt_core.nets.bound import KEY_WIDTH, RELATIONS, Binding, BoundPooling, ClosingMarks, RolePooling, WithoutLanguage
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.encoders import SIFPooling
 from bgt_core.nets.layers import CrossAttention, EncoderLayer, Transformer, make_embedding, sinusoids
@@ -105,7 +95,7 @@ def test_the_cosine_is_the_sum_of_the_parts_cosines_by_their_shares(random_token
 
 def test_a_reader_unbinds_its_own_units_at_each_token_and_slot() -> None:
     torch.manual_seed(0)
-    reader, cross = MemoryReader(first=3, bound=8, width=6, slots=5), CrossAttention(6, 2)
+    reader, cross = bound.MemoryReader(first=3, bound=8, width=6, slots=5), CrossAttention(6, 2)
     latent, side = torch.randn(2, 12), Tokens.pad([[4, 5, EOS], [4, EOS]], "en")
     binding, memory = Binding(8), latent[:, 3:11]
     expected = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]  # (sentence, position) of each token
@@ -122,7 +112,7 @@ def test_a_reader_unbinds_its_own_units_at_each_token_and_slot() -> None:
 def test_a_tag_is_a_part_of_the_latent(stirred: Stir, random_tokens: Callable[..., Tokens]) -> None:
     table = make_embedding(20, 8)
     decoder = stirred(TransformerDecoder(table, TiedOutput(table, 5), 5, 2, 12, 2, dropout=0.0)).double().eval()
-    one, other = (TaggedDecoder(decoder, decoder.layer, 2).double() for _ in range(2))
+    one, other = (bound.TaggedDecoder(decoder, decoder.layer, 2).double() for _ in range(2))
     target, z = random_tokens([9, 4], 20), torch.randn(2, 3, dtype=torch.float64)
     expected = decoder("reconstruct", "en", torch.cat([z, one.tag.expand(2, -1)], dim=1), target).logits()
     assert_close(one("reconstruct", "en", z, target).logits(), expected)

@@ -10,18 +10,9 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import BOS, EOS, PAD, UNK, Tokens
 from bgt_core.errors import UsageError
-from bgt_core.nets import operations
+from bgt_core.nets import operations, output
 from bgt_core.nets.layers import make_embedding
-from bgt_core.nets.output import (
-    BagOfWords,
-    LanguageOutput,
-    OutputLayer,
-    Perceptron,
-    PositionPredictor,
-    SentencePrediction,
-    TiedOutput,
-    UntiedOutput,
-)
+from bgt_core.nets.output import BagOfWords, OutputLayer, Perceptron, PositionPredictor, TiedOutput, UntiedOutput
 from tests.close import assert_close
 
 V, H, L = 23, 6, 5
@@ -70,7 +61,7 @@ def test_loss_nats_and_gradients_are_those_of_full_scores(
     loss, nats = layer.nll(features, latent, target, smoothing)
     gradients = torch.autograd.grad(3 * loss, wanted)
 
-    logits = SentencePrediction("reconstruct", "en", features, latent, layer, target).logits()
+    logits = output.SentencePrediction("reconstruct", "en", features, latent, layer, target).logits()
     assert_close(logits, scores)
     assert_close(loss, expected)
     assert_close(nats, expected_nats)
@@ -85,7 +76,7 @@ def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tok
     set to -inf. In the target, the unknown token replaces such tokens."""
     tied = layers()["tied"]
     assert isinstance(tied, TiedOutput)
-    own, layer, target = torch.arange(V) % 3 > 0, LanguageOutput(tied, "en"), random_tokens([4, 9], V)
+    own, layer, target = torch.arange(V) % 3 > 0, output.LanguageOutput(tied, "en"), random_tokens([4, 9], V)
     own[[UNK, EOS]], own[[PAD, BOS]] = True, False
     features = torch.randn(4 + 9, H, dtype=torch.float64, requires_grad=True)
     latent = torch.randn(2, L, dtype=torch.float64, requires_grad=True)
@@ -100,7 +91,7 @@ def test_a_language_scores_its_own_pieces_alone(random_tokens: Callable[..., Tok
     expected = F.cross_entropy(scores, seen.ids[seen.mask], reduction="sum")
     expected_gradients = torch.autograd.grad(expected, wanted)
     loss, nats = layer.nll(features, latent, target, 0.0)
-    logits = SentencePrediction("reconstruct", "en", features, latent, layer, target).logits()
+    logits = output.SentencePrediction("reconstruct", "en", features, latent, layer, target).logits()
     assert_close(logits, scores)
     assert_close(loss, expected)
     assert_close(nats.sum(), expected)

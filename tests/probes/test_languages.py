@@ -9,17 +9,7 @@ from scipy.stats import permutation_test, spearmanr
 
 from bgt_core.evaluation.bootstrap import FAILS, HOLDS, NOT_RUN, NOT_SEPARABLE
 from probes import languages
-from probes.languages import (
-    DISTANCES,
-    PUBLISHED,
-    gap_trend,
-    judged_table,
-    language_table,
-    mean_gaps,
-    other_language,
-    paper_gaps,
-    probe_gaps,
-)
+from probes.languages import DISTANCES, PUBLISHED, gap_trend, judged_table, mean_gaps, paper_gaps, probe_gaps
 from probes.results.store import Cell, Difference, ProbeResult
 from probes.tasks import PAPER
 
@@ -92,7 +82,7 @@ def test_gaps_are_averaged_over_models_and_then_over_tasks() -> None:
     twice = pd.DataFrame({"other": "fr", "task": "sts", "points": [2.0, 4.0], "error": [3.0, 4.0]})
     assert mean_gaps(twice, ["sts"]).to_dict("index") == {"fr": {"points": 3.0, "error": 2.5}}
     assert mean_gaps(twice, ["sts", "length"]).empty
-    assert language_table(twice, {"weeks": WEEKS}).rows == [["fr", "30", 3.0]]
+    assert languages.language_table(twice, {"weeks": WEEKS}).rows == [["fr", "30", 3.0]]
 
 
 @pytest.mark.parametrize(("slope", "expected"), [(-1, HOLDS), (1, FAILS), (0, NOT_SEPARABLE)])
@@ -111,7 +101,7 @@ def test_a_result_is_about_the_other_language_of_a_model_with_english() -> None:
         ("en", "en fr de", "en"),
         ("de", "fr de", "de"),
     ):
-        assert other_language(lang, langs.split()) == other
+        assert languages.other_language(lang, langs.split()) == other
 
 
 def test_a_model_of_english_and_one_language_is_compared_on_english_sentences() -> None:

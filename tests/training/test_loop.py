@@ -30,23 +30,7 @@ from bgt_core.recipes import Recipe
 from bgt_core.recipes.recipe import TrainConfig
 from bgt_core.training import loop
 from bgt_core.training import run as training_run
-from bgt_core.training.loop import (
-    GROUP,
-    Aggressive,
-    Hooks,
-    Penalty,
-    Sums,
-    Trainer,
-    batching,
-    compile_layers,
-    frozen,
-    inference_and_generation_parameters,
-    learning_rate,
-    make_optimizer,
-    total_steps,
-    train_model,
-    train_step,
-)
+from bgt_core.training.loop import GROUP, Aggressive, Hooks, Sums, Trainer, batching, frozen, train_model, train_step
 from bgt_core.training.validate import information_of
 from bgt_core.training.workers import Workers
 from tests.close import assert_close
@@ -97,7 +81,7 @@ def exact(
 def run(
     model: nn.Module, objective: object, corpus: Corpus, config: TrainConfig, log: Log, optimizer: object = None
 ) -> int:
-    trainer = Trainer(model, optimizer or make_optimizer(model, config), objective, config, CPU, Workers())
+    trainer = Trainer(model, optimizer or loop.make_optimizer(model, config), objective, config, CPU, Workers())
     return train_model(trainer, corpus, Corpus.open(corpus.folder, "valid"), log)
 
 
@@ -135,7 +119,7 @@ def test_an_update_is_the_mean_over_its_pairs_for_any_micro_batches(
 
 def test_a_run_reports_validates_and_saves_when_it_should(mirrored: Corpus, exact: Callable[..., tuple]) -> None:
     model, objective = exact()
-    log, steps = Log(), total_steps(mirrored, CONFIG)
+    log, steps = Log(), loop.total_steps(mirrored, CONFIG)
     assert steps == 2 * math.ceil(mirrored.tokens / CONFIG.batch_tokens) > 4
     assert run(model, objective, mirrored, CONFIG, log) == steps
     assert log.saved == [*range(3, steps, 3), steps]
@@ -193,7 +177,7 @@ def test_an_update_has_the_penalty_once_for_any_micro_batches(
         before = {name: value.detach().clone() for name, value in model.named_parameters()}
         start = {TABLE: before[TABLE] - 1}
         sgd = torch.optim.SGD(model.parameters(), lr=1.0)
-        penalty = Penalty(model, config, start)
+        penalty = loop.Penalty(model, config, start)
         trainer = Trainer(model, sgd, recipe.objective, config, torch.device("cpu"), Workers(), penalty)
         sums = train_step(trainer, 0, StepBatch(6, batches))
         moved.append({name: before[name] - value.detach() for name, value in model.named_parameters()})
@@ -268,7 +252,7 @@ def topics(tmp_path_factory: pytest.TempPathFactory) -> tuple[Corpus, int]:
 def topics_trainer(tokens: int, config: TrainConfig) -> Trainer:
     torch.manual_seed(0)
     model = Topics(tokens).train()
-    return Trainer(model, make_optimizer(model, config), Sum({"elbo": Elbo(0)}), config, CPU, Workers())
+    return Trainer(model, loop.make_optimizer(model, config), Sum({"elbo": Elbo(0)}), config, CPU, Workers())
 
 
 def test_aggressive_training_keeps_information_that_ordinary_training_loses(topics: tuple[Corpus, int]) -> None:
@@ -286,7 +270,7 @@ def test_frozen_parts_do_not_move_in_an_update(topics: tuple[Corpus, int]) -> No
     corpus, tokens = topics
     trainer = topics_trainer(tokens, replace(AGGRESSIVE, weight_decay=0.1))
     model = trainer.model
-    inference, generation = inference_and_generation_parameters(model)
+    inference, generation = loop.inference_and_generation_parameters(model)
     assert {id(parameter) for parameter in inference} == {id(parameter) for parameter in model.encoders.parameters()}
     assert len(inference) + len(generation) == len(list(model.parameters()))
 
@@ -376,7 +360,7 @@ def test_compiled_layers_compute_the_same(
     for setting in ("off", "on"):
         torch.manual_seed(0)
         model = recipe.build(tokenizer).train()
-        compile_layers(model, setting, CPU, 1)
+        loop.compile_layers(model, setting, CPU, 1)
         compiled = {name: layer for name, layer in model.named_modules() if layer._compiled_call_impl}
         assert bool(compiled) == (setting == "on")
         for name, layer in compiled.items():
@@ -393,7 +377,7 @@ def test_compiled_layers_compute_the_same(
 def test_the_rate_rises_linearly_falls_with_the_root_and_cools_down() -> None:
     def rates(**settings: float) -> list[float]:
         config = TrainConfig(learning_rate=0.5, **{"warmup_steps": 100, **settings})
-        return [learning_rate(step, 1000, config) for step in range(1000)]
+        return [loop.learning_rate(step, 1000, config) for step in range(1000)]
 
     plain, cooled, fixed = rates(), rates(cooldown=0.25), rates(warmup_steps=0)
     assert [plain[0], plain[49], plain[399], plain[899]] == pytest.approx([0.005, 0.25, 0.25, 0.5 / 3])

@@ -13,20 +13,7 @@ from scipy import sparse
 
 from bgt_core.errors import DataError, UsageError
 from bgt_core.vectors import arrays
-from bgt_core.vectors.arrays import (
-    ROUNDING,
-    above,
-    check_finite,
-    cosine_similarity,
-    cosines,
-    found,
-    hits,
-    holds_vectors,
-    listed,
-    matrix,
-    rounded,
-    unit,
-)
+from bgt_core.vectors.arrays import above, cosine_similarity, cosines, found, hits, holds_vectors, listed, matrix, unit
 from tests.close import FLOAT32, assert_close
 
 VECTORS = np.arange(12.0).reshape(4, 3) / 2 - 1.5  # exact in every float type
@@ -104,8 +91,8 @@ def test_an_error_names_the_number_and_the_text_of_a_row(monkeypatch: pytest.Mon
     monkeypatch.setattr("bgt_core.vectors.arrays.BLOCK", 2)
     broken = np.where(np.arange(5)[:, None] == 3, np.nan, np.ones((5, 2)))
     with pytest.raises(DataError, match="ours: row 104 contains NaN or infinity, for 'd'"):
-        check_finite(broken, "ours", "abcde", first=100)
-    check_finite(np.array([[0.0, 0.0], [1e-300, 1.0]]), "ours")  # zeros and small numbers are allowed
+        arrays.check_finite(broken, "ours", "abcde", first=100)
+    arrays.check_finite(np.array([[0.0, 0.0], [1e-300, 1.0]]), "ours")  # zeros and small numbers are allowed
 
 
 def test_sentences_are_not_vectors() -> None:
@@ -187,9 +174,9 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_values_that_differ_by_rounding_errors_are_equal(centre: float, seed: int) -> None:
     """`rounded` makes values equal that differ only by noise, even if a boundary of rounding lies between them."""
     noise = np.random.default_rng(seed).uniform(-2e-7, 2e-7, 40)
-    given = rounded(np.concatenate([centre + noise, [centre + 1e-5, centre - 1e-5]]))
+    given = arrays.rounded(np.concatenate([centre + noise, [centre + 1e-5, centre - 1e-5]]))
     assert len(set(given[:40])) == 1 and given[40] > given[0] > given[41]
-    assert abs(given[0] - centre) <= 2 * ROUNDING and given[0] == given[0].round(6)
+    assert abs(given[0] - centre) <= 2 * arrays.ROUNDING and given[0] == given[0].round(6)
 
 
 def test_a_tie_of_two_counts_half() -> None:

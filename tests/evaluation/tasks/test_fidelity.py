@@ -10,21 +10,11 @@ import torch
 import bgt_core
 from bgt_core import DataError
 from bgt_core.contracts import EOS, LANGUAGE, SEMANTIC
+from bgt_core.evaluation import writing
 from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks.fidelity import COPY, NEAREST, RANDOM_TRAINING, Fidelity, HeldOut, training_sentences
-from bgt_core.evaluation.writing import (
-    EXACT,
-    LENGTH_OFF,
-    MARK,
-    NEGATION,
-    NO_NEGATION,
-    NUMBER,
-    OWN,
-    RANDOM,
-    REFERENCE,
-    Latents,
-)
+from bgt_core.evaluation.writing import EXACT, LENGTH_OFF, MARK, NEGATION, NO_NEGATION, NUMBER, OWN, RANDOM, Latents
 from bgt_core.generation.generate import Writer, generate
 from bgt_core.generation.options import GREEDY
 from bgt_core.grammar import Pair
@@ -90,12 +80,12 @@ def test_a_writer_that_copies_is_exact_and_keeps_everything(columns: dict[str, l
             scores = row(result, lang, lang, style)
             assert [scores[name] for name in (EXACT, "chrF", "BLEU", NEGATION, NO_NEGATION)] == pytest.approx([100] * 5)
         assert scores[MARK] < 100 and scores[LENGTH_OFF] > 0  # copies lack the style sentence's mark and length
-    assert row(result, "fr", "en", REFERENCE)[EXACT] == 0
+    assert row(result, "fr", "en", writing.REFERENCE)[EXACT] == 0
 
 
 def test_a_writer_of_the_style_is_exact_in_the_style_of_the_reference_alone(columns: dict[str, list[str]]) -> None:
     result = measured(Stub(lambda source, style, lang: style), columns)
-    assert row(result, "en", "fr", REFERENCE)[EXACT] == 100
+    assert row(result, "en", "fr", writing.REFERENCE)[EXACT] == 100
     random = row(result, "en", "fr", RANDOM)
     assert random[EXACT] < 10 and random[MARK] == 100 and random[LENGTH_OFF] == 0
 
@@ -103,13 +93,13 @@ def test_a_writer_of_the_style_is_exact_in_the_style_of_the_reference_alone(colu
 def test_pairs_whose_numbers_cannot_be_read_are_counted() -> None:
     columns = {"en": ["Dozens of men.", "Two men.", "A man."], "fr": ["Deux hommes.", "Deux hommes.", "Un quart."]}
     result = measured(Stub(copies), columns)
-    assert ("en", "fr", REFERENCE, NUMBER, 1) in result.scores
+    assert ("en", "fr", writing.REFERENCE, NUMBER, 1) in result.scores
     assert "the numbers in 2 pairs are ambiguous" in result.about
 
 
 def test_without_language_latents_there_is_no_style(columns: dict[str, list[str]]) -> None:
     stub = Stub(copies, [SEMANTIC])
-    assert {key.style_of for key in measured(stub, columns).scores} == {OWN, REFERENCE}
+    assert {key.style_of for key in measured(stub, columns).scores} == {OWN, writing.REFERENCE}
 
 
 @pytest.mark.slow

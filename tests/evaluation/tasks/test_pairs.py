@@ -18,17 +18,8 @@ from bgt_core.errors import DataError
 from bgt_core.evaluation.bootstrap import resample
 from bgt_core.evaluation.comparison import Result
 from bgt_core.evaluation.task import evaluate
-from bgt_core.evaluation.tasks.pairs import (
-    LabelledPairs,
-    Pairs,
-    PairsData,
-    TfIdfClassifier,
-    accuracy,
-    auc,
-    best_threshold,
-    f1,
-    read_labelled,
-)
+from bgt_core.evaluation.tasks import pairs as task
+from bgt_core.evaluation.tasks.pairs import LabelledPairs, Pairs, PairsData, accuracy, auc, f1, read_labelled
 
 SAME, THAT = "how old is city {}", "how old is that city {}"  # most pairs of a SAME and a THAT have label 0
 ROWS = [(int(n % 3 == 0), SAME.format(n), (THAT if bool(n % 3) != (n % 5 == 0) else SAME).format(n)) for n in range(60)]
@@ -65,7 +56,7 @@ def test_the_classifier_is_the_minimum_of_the_penalised_loss() -> None:
         return 10 * np.logaddexp(0, -margin).sum() + penalised @ penalised / 2, slope + penalised
 
     best = minimize(loss, np.zeros(features.shape[1]), jac=True, tol=1e-8).x
-    assert TfIdfClassifier(pairs)(left, right) == pytest.approx(expit(features @ best), abs=2e-3)
+    assert task.TfIdfClassifier(pairs)(left, right) == pytest.approx(expit(features @ best), abs=2e-3)
 
 
 def written(path: Path, rows: Sequence[Sequence[object]]) -> Path:
@@ -129,7 +120,7 @@ def test_no_other_threshold_is_better(seed: int) -> None:
     scores, labels = rng.normal(size=30).round(seed % 3), rng.random(30) < (0.1, 0.5, 0.9)[seed % 3]
     edges = np.concatenate([[-9], np.unique(scores), [9]])
     best = max(((scores >= edge) == labels).mean() for edge in edges)
-    threshold = best_threshold(scores, labels)
+    threshold = task.best_threshold(scores, labels)
     assert ((scores >= threshold) == labels).mean() == best
     assert np.isfinite(threshold)
 

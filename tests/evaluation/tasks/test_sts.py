@@ -20,17 +20,7 @@ from bgt_core.evaluation.sts_files import StsSet
 from bgt_core.evaluation.systems import System
 from bgt_core.evaluation.task import evaluate
 from bgt_core.evaluation.tasks import sts as scoring
-from bgt_core.evaluation.tasks.sts import (
-    AGGREGATES,
-    ScoreKey,
-    Sts,
-    extreme,
-    hard_splits,
-    negated,
-    pooled,
-    similarities_of,
-    swer,
-)
+from bgt_core.evaluation.tasks.sts import ScoreKey, Sts, extreme, hard_splits, negated, pooled, similarities_of, swer
 from bgt_core.vectors.arrays import cosines
 
 
@@ -141,7 +131,7 @@ def test_every_aggregation_equals_scipys_correlations() -> None:
     for name, years in over.items():
         expected[ScoreKey("2012-2014", "average", name, 385)] = np.mean(years)
     ones = [np.ones((1, len(data.gold))) for data, _ in pairs]
-    table = scoring.scores([data for data, _ in pairs], [cosine[None] for _, cosine in pairs], ones, AGGREGATES)
+    table = scoring.scores([data for data, _ in pairs], [cosine[None] for _, cosine in pairs], ones, scoring.AGGREGATES)
     assert table.keys() == expected.keys()
     for row, score in table.items():
         assert score[0, 0] == pytest.approx(expected[row], rel=1e-9), row

@@ -16,24 +16,8 @@ from bgt_core.errors import BgtError, NotFound, UsageError
 from bgt_core.evaluation.edit_distance import distances
 from bgt_core.evaluation.systems import System
 from bgt_core.evaluation.task import evaluate
-from bgt_core.evaluation.tasks.syntax import (
-    CONSTITUENTS,
-    DEPENDENCIES,
-    EDITS,
-    RANDOM,
-    TAGS,
-    UPPER_BOUND,
-    Pairing,
-    ParsedSentence,
-    Syntax,
-    best_choice,
-    counts,
-    neighbours,
-    pair_up,
-    read_treebank,
-    shared,
-    total,
-)
+from bgt_core.evaluation.tasks import syntax
+from bgt_core.evaluation.tasks.syntax import CONSTITUENTS, Pairing, ParsedSentence, Syntax, pair_up, shared
 
 Write = Callable[..., Path]
 
@@ -76,7 +60,7 @@ def textbook_distance(left: nltk.Tree, right: nltk.Tree) -> int:
 
 def test_shared_brackets_are_those_of_nltk(trees: list[str], treebank: Write) -> None:
     """All pairs of 60 trees are compared. In some trees, two nodes have one label and span, as in (NP (NP ...))."""
-    sentences = read_treebank([treebank("a.mrg", trees[:60])])
+    sentences = syntax.read_treebank([treebank("a.mrg", trees[:60])])
     brackets = [nltk_brackets(tree) for tree in trees[:60]]
     assert [Counter(each.structure) for each in sentences] == brackets
     assert any(max(each.values()) > 1 for each in brackets)
@@ -88,7 +72,7 @@ def test_shared_brackets_are_those_of_nltk(trees: list[str], treebank: Write) ->
 def test_edits_are_those_of_the_textbook(trees: list[str], treebank: Write) -> None:
     """The trees have different sizes, and words do not count as nodes."""
     short = [tree for tree in trees if len(tree) < 160][:16]
-    ordered = [(each.labels, each.first) for each in read_treebank([treebank("a.mrg", short)])]
+    ordered = [(each.labels, each.first) for each in syntax.read_treebank([treebank("a.mrg", short)])]
     expected = [[textbook_distance(*map(nltk.Tree.fromstring, pair)) for pair in product([a], short)] for a in short]
     edits = distances(ordered, ordered)
     assert np.array_equal(edits, expected)
@@ -101,10 +85,10 @@ def test_the_three_measures_by_hand(treebank: Write) -> None:
     The trees have 8 and 9 nodes. Four edits turn CAT into DOG: insert the inner NP and the NN in it, delete DT, and
     relabel NN as PRP.
     """
-    cat, dog = read_treebank([treebank("a.mrg", [CAT, DOG])])
+    cat, dog = syntax.read_treebank([treebank("a.mrg", [CAT, DOG])])
     assert (cat.text, cat.tags) == ("The cat sleeps.", ["DT", "NN", "VBZ", "."])
-    counted = {name: (part.item(), whole.item()) for name, (part, whole) in counts([cat], [dog]).items()}
-    assert counted == {"labelled F1": (4, 9), EDITS: (4, 17), TAGS: (1, 4)}
+    counted = {name: (part.item(), whole.item()) for name, (part, whole) in syntax.counts([cat], [dog]).items()}
+    assert counted == {"labelled F1": (4, 9), syntax.EDITS: (4, 17), syntax.TAGS: (1, 4)}
 
 
 CONLLU = """1\tShe\t_\tPRON\t_\t_\t2\tnsubj{subtype}\t_\t_
@@ -117,9 +101,9 @@ CONLLU = """1\tShe\t_\tPRON\t_\t_\t2\tnsubj{subtype}\t_\t_
 def test_dependencies_by_hand(treebank: Write) -> None:
     """In the second tree, word 3 has another head and relation: one edit moves the word, and another relabels it."""
     other = CONLLU.format(subtype=":pass", tag="PROPN").replace("\t4\tamod", "\t2\tadvmod")
-    one, two = read_treebank([treebank("a.conllu", [CONLLU.format(subtype="", tag="NOUN"), other])])
-    counted = {name: (part.item(), whole.item()) for name, (part, whole) in counts([one], [two]).items()}
-    assert counted == {"labelled attachment": (6, 8), EDITS: (2, 8), TAGS: (3, 4)}
+    one, two = syntax.read_treebank([treebank("a.conllu", [CONLLU.format(subtype="", tag="NOUN"), other])])
+    counted = {name: (part.item(), whole.item()) for name, (part, whole) in syntax.counts([one], [two]).items()}
+    assert counted == {"labelled attachment": (6, 8), syntax.EDITS: (2, 8), syntax.TAGS: (3, 4)}
     assert list(one.labels) == ["nsubj", "amod", "obj", "root"]
 
 
@@ -132,13 +116,13 @@ def test_the_best_choice_is_the_best_of_all_choices(lowest: bool) -> None:
         wholes = [rng.integers(1, 20, shape).astype(np.float32) for shape in ((2, 3), (2, 4))]
         parts = [(np.floor(rng.random(whole.shape) * whole), whole) for whole in wholes]
         shares = [
-            total(parts, [np.array(choice[:2]), np.array(choice[2:])])
+            syntax.total(parts, [np.array(choice[:2]), np.array(choice[2:])])
             for choice in product(range(3), range(3), range(4), range(4))
         ]
         best = min(shares) if lowest else max(shares)
-        assert total(parts, best_choice(parts, lowest=lowest)) == pytest.approx(best, rel=1e-12)
+        assert syntax.total(parts, syntax.best_choice(parts, lowest=lowest)) == pytest.approx(best, rel=1e-12)
         sign = -1 if lowest else 1
-        alone_is_worse += total(parts, [(sign * part / whole).argmax(1) for part, whole in parts]) != best
+        alone_is_worse += syntax.total(parts, [(sign * part / whole).argmax(1) for part, whole in parts]) != best
     assert alone_is_worse > 0
 
 
@@ -190,27 +174,27 @@ def bank_of(rows: Sequence[tuple[str, str]]) -> list[ParsedSentence]:
 
 def test_the_nearest_of_its_length_is_compared_with_each_query() -> None:
     pairing, encoder = pair_up(bank_of(QUERIES), bank_of(OFFERED)), ExternalEncoder("x", spelling)
-    two, three = neighbours(System("x", encoder), pairing, "fr")
+    two, three = syntax.neighbours(System("x", encoder), pairing, "fr")
     # nearest: "a b" -> "b b" (a tie with "a d"), "c c" -> "c d", "a c" -> "c d" (a tie), "a b c" -> "a a b"
     assert (two.tolist(), three.tolist()) == ([1, 0, 0], [0])
     assert embedded == [("fr", "semantic")]
     table = evaluate(Syntax(lang="fr", latent="semantic"), {"x": encoder}, pairing, resamples=150, seed=5)
-    assert table.systems == [RANDOM, "x", UPPER_BOUND]
+    assert table.systems == [syntax.RANDOM, "x", syntax.UPPER_BOUND]
     agree = np.array([[1, 2, 0], [2, 1, 0], [0, 1, 1]])  # tags that each query shares with "c d", "b b" and "a d"
     by_chance = agree.mean(1).sum() + (1 + 2) / 2
-    values = [cell.value for cell in table.scores[TAGS, 4]]
+    values = [cell.value for cell in table.scores[syntax.TAGS, 4]]
     assert values == pytest.approx([100 * by_chance / 9, 100 * 5 / 9, 100 * 7 / 9])
-    random, _, best = (cell.value for cell in table.scores[EDITS, 4])
+    random, _, best = (cell.value for cell in table.scores[syntax.EDITS, 4])
     assert best < random
-    assert {(gap.first, gap.second) for gap in table.differences} == {(RANDOM, "x")}
-    with pytest.raises(UsageError, match=f"Two systems are named '{RANDOM}'"):
-        evaluate(Syntax(), {RANDOM: encoder}, pairing)
+    assert {(gap.first, gap.second) for gap in table.differences} == {(syntax.RANDOM, "x")}
+    with pytest.raises(UsageError, match=f"Two systems are named '{syntax.RANDOM}'"):
+        evaluate(Syntax(), {syntax.RANDOM: encoder}, pairing)
 
 
 def test_without_numba_the_error_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bgt_core.errors.find_spec", lambda name: None)
     with pytest.raises(NotFound, match=r"numba.*\[syntax\]"):
-        counts(bank("a b"), bank("c d"))
+        syntax.counts(bank("a b"), bank("c d"))
 
 
 def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
@@ -224,24 +208,25 @@ def shape(texts: list[str], lang: str, latent: str) -> np.ndarray:
 
 def test_rows_lie_between_chance_and_the_upper_bound(trees: list[str], treebank: Write) -> None:
     """An encoder that knows the kind of each word scores above chance and below the upper bound."""
-    pairing = pair_up(read_treebank([treebank("a.mrg", trees)]))
+    pairing = pair_up(syntax.read_treebank([treebank("a.mrg", trees)]))
     table = evaluate(Syntax(), {"shape": ExternalEncoder("shape", shape)}, pairing, resamples=200)
     for measure, cells in table.scores.items():
-        sign = -1 if measure.score == EDITS else 1
+        sign = -1 if measure.score == syntax.EDITS else 1
         chance, shaped, best = (sign * cell.value for cell in cells)
         assert chance < shaped < best
         assert [cell.mark for cell in cells] == ["", "best", ""]
-    assert table.table().columns == ["system", "labelled F1", EDITS, TAGS]
+    assert table.table().columns == ["system", "labelled F1", syntax.EDITS, syntax.TAGS]
 
 
 @pytest.mark.parametrize(("call", "message"), [
     (lambda: pair_up(bank("a b", "c d"), limit=1), "limit 1 must be at least 2"),
-    (lambda: pair_up(bank("a"), bank("b", kind=DEPENDENCIES)), "Queries have constituents, but candidates have dep"),
+    (lambda: pair_up(bank("a"), bank("b", kind=syntax.DEPENDENCIES)),
+     "Queries have constituents, but candidates have dep"),
     (lambda: pair_up(bank("a b", "a b c", "A b"), bank("d e", "f")),
      r"^1 of 5 sentences are queries with a candidate of their length \(1 to 29 words\); expected 2 or more\. "
      "0 of another length; 1 copies; 1 queries without a candidate of their length$"),
-    (lambda: read_treebank([]), "is missing; give one or more"),
-    (lambda: read_treebank([Path("a.conllu.xz"), Path("b.mrg")]), "a.conllu.xz is CoNLL-U and b.mrg is not"),
+    (lambda: syntax.read_treebank([]), "is missing; give one or more"),
+    (lambda: syntax.read_treebank([Path("a.conllu.xz"), Path("b.mrg")]), "a.conllu.xz is CoNLL-U and b.mrg is not"),
 ])  # fmt: skip
 def test_unusable_sentences_and_files_are_refused(call: Callable[[], object], message: str) -> None:
     with pytest.raises(BgtError, match=message):
@@ -251,7 +236,7 @@ def test_unusable_sentences_and_files_are_refused(call: Callable[[], object], me
 def test_files_are_read_and_queries_drawn_by_the_seed(trees: list[str], treebank: Write) -> None:
     half, other = treebank("a.mrg", trees[:120]), treebank("b.mrg", trees[120:])
     drawn = Syntax(lengths="3-12", limit=9).load([half, other], seed=4)
-    expected = pair_up(read_treebank([half, other]), lengths=(3, 12), limit=9, seed=4)
+    expected = pair_up(syntax.read_treebank([half, other]), lengths=(3, 12), limit=9, seed=4)
     assert drawn.groups == expected.groups
     given = Syntax(candidates=[other]).load([half], seed=0)
-    assert {each.text for each in queries_of(given)} <= {each.text for each in read_treebank([half])}
+    assert {each.text for each in queries_of(given)} <= {each.text for each in syntax.read_treebank([half])}

@@ -10,18 +10,8 @@ import pytest
 
 from bgt_core.data.trees import Tree, read_conllu, read_trees
 from bgt_core.errors import BgtError
-from probes.data.load import (
-    CORPORA,
-    EXAMPLES,
-    GRAMMAR,
-    find_source,
-    label_sentences,
-    load_items,
-    pair_of,
-    provenance_of,
-    read_labelled,
-    read_texts,
-)
+from probes.data import load
+from probes.data.load import CORPORA, EXAMPLES, GRAMMAR, find_source, load_items, pair_of, read_labelled, read_texts
 from probes.task import Items
 from probes.tasks import TASKS
 
@@ -211,7 +201,7 @@ def test_an_unsuitable_source_is_an_error(
 
 def test_a_corpus_is_not_recognised_by_a_folder_far_above_its_files(tmp_path: Path) -> None:
     def about(path: str) -> str:
-        return provenance_of(tmp_path / path, "sentences").about
+        return load.provenance_of(tmp_path / path, "sentences").about
 
     assert about("xprobe/en/tense.tsv") != about("xprobe/mine/en/tense.tsv") == CORPORA["unknown"].about
     assert about("mine/en-fr.un.tsv") == about("un/en.txt") != about("un/home/texts/en.txt")
@@ -224,7 +214,7 @@ def test_built_in_items_are_examples_or_the_grammars_if_those_are_too_few() -> N
     assert few.about["data"] == GRAMMAR and few.note.startswith("on the built-in grammar: only")
     with pytest.raises(BgtError, match="data is needed: task 'word-content' can label only"):
         load_items(TASKS["word-content"], "ar")
-    own = label_sentences(TASKS["length"], ["One.", "One.", "Two of them."], "en", source="my.txt")
+    own = load.label_sentences(TASKS["length"], ["One.", "One.", "Two of them."], "en", source="my.txt")
     assert own.about["data"] == "my.txt" and own.items.sentences == ["One.", "Two of them."]
 
 

@@ -16,18 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from bgt_core.errors import DataError
 from probes import ProbeConfig
 from probes.measures import measure as measures
-from probes.measures.measure import (
-    Study,
-    bits,
-    control_labels,
-    cuts_of,
-    keys,
-    measure,
-    prepare,
-    probe_factory,
-    select,
-    selectivity,
-)
+from probes.measures import measure as measuring
+from probes.measures.measure import Study, bits, cuts_of, measure, prepare, probe_factory, select, selectivity
 from probes.probe import item_warnings
 from probes.task import SPLITS, Items, ProbeTask
 from tests.close import assert_close
@@ -227,14 +217,15 @@ def recurring(dev: int = 40, test: int = 60, seeds: int = 1, words: int = 8) -> 
 
 
 def test_the_key_is_the_rarest_of_the_frequent_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert keys(["a b", "A c", "b a", "c a b", "", "!?"]) == ["b", "c", "b", "c", "", "!"]
+    assert measuring.keys(["a b", "A c", "b a", "c a b", "", "!?"]) == ["b", "c", "b", "c", "", "!"]
     monkeypatch.setattr(measures, "FREQUENT", 1)
-    assert keys(["a b", "a c", "c"]) == ["a", "a", ""]
+    assert measuring.keys(["a b", "a c", "c"]) == ["a", "a", ""]
 
 
 def test_a_key_has_one_label_and_label_frequencies_stay_the_same() -> None:
     labels = np.random.default_rng(1).choice(3, 9_000, p=[0.6, 0.3, 0.1])
-    drawn, known = control_labels([f"k{row % 3_000}" for row in range(9_000)], labels, np.arange(2_000), seed=0)
+    words = [f"k{row % 3_000}" for row in range(9_000)]
+    drawn, known = measuring.control_labels(words, labels, np.arange(2_000), seed=0)
     assert (drawn.reshape(3, -1) == drawn[:3_000]).all() and (known == (np.arange(9_000) % 3_000 < 2_000)).all()
     assert np.bincount(drawn) / 9_000 == pytest.approx([0.6, 0.3, 0.1], abs=0.04)
 

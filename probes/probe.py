@@ -15,19 +15,8 @@ from bgt_core.data.columns import known_lang, lang_codes, split_langs, takes
 from bgt_core.errors import UsageError
 from probes.classifiers.baselines import BASELINES
 from probes.classifiers.senteval import SentEval, split_classify
-from probes.measures.measure import (
-    Measured,
-    ProbeConfig,
-    ProbeFactory,
-    Study,
-    Vectors,
-    embed_items,
-    hidden_units,
-    measure,
-    prepare,
-    probe_factory,
-    selectivity,
-)
+from probes.measures import measure as measuring
+from probes.measures.measure import Measured, ProbeConfig, Study, Vectors, embed_items, measure, prepare, selectivity
 from probes.measures.significance import Runs, bootstrap, difference, wilson
 from probes.results.store import MAJORITY, PREDICTIONS, TRANSLATION, Difference, ProbeResult, ProbeScore, is_baseline
 from probes.task import RARE, SPLITS, Items, ProbeTask, some
@@ -163,9 +152,9 @@ def predictors(
     latents: Sequence[str],
     references: Mapping[str, Sequence[SentenceEncoder]],
     config: ProbeConfig,
-) -> Iterator[tuple[str, ProbeFactory, Sequence[Vectors]]]:
+) -> Iterator[tuple[str, measuring.ProbeFactory, Sequence[Vectors]]]:
     """Yield (name, function that makes a probe, vectors (N, D) per encoder seed) for each latent and baseline."""
-    make, items = probe_factory(config.probe), study.items
+    make, items = measuring.probe_factory(config.probe), study.items
     for latent in latents:
         yield latent, make, [embed_items(encoder, study, latent)]
     if config.baselines and items.translations and SEMANTIC in latents and takes(encoder.langs, items.other):
@@ -215,7 +204,7 @@ def by_senteval(
     As in SentEval, each split is first sorted: by the number of tokens (split at spaces), then by label, then by the
     original order. The order determines which sentences share a minibatch.
     """
-    hidden = 0 if study.task == NO_HIDDEN_LAYER else hidden_units(config.probe)
+    hidden = 0 if study.task == NO_HIDDEN_LAYER else measuring.hidden_units(config.probe)
     tokens = np.array([len(sentence.split()) for sentence in study.items.sentences])
     train, dev, test = (rows[np.lexsort((study.labels[rows], tokens[rows]))] for rows in study.cuts[0])
     rows, measured = [], {}

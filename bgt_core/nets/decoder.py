@@ -9,16 +9,8 @@ from torch import Tensor, nn
 
 from bgt_core.contracts import Role, Tokens
 from bgt_core.errors import UsageError
-from bgt_core.nets.layers import (
-    CrossAttention,
-    Dropout,
-    FeedForward,
-    KeyValues,
-    SelfAttention,
-    TokenAndPositionEmbedding,
-    shift_right,
-    xavier_linear,
-)
+from bgt_core.nets import layers as parts
+from bgt_core.nets.layers import CrossAttention, Dropout, FeedForward, KeyValues, SelfAttention, xavier_linear
 from bgt_core.nets.operations import PackedLayout
 from bgt_core.nets.output import OutputLayer, Scorer, SentencePrediction
 
@@ -125,7 +117,7 @@ class CausalDecoder(nn.Module):
     """A stack of decoder layers. Each token attends to itself and all previous tokens. The stack reads a whole sentence
     at once in training, and one token per step in a search."""
 
-    words: TokenAndPositionEmbedding
+    words: parts.TokenAndPositionEmbedding
     layers: nn.ModuleList
     heads: int  # number of attention heads in each layer
     layer: OutputLayer  # the output layer; checkpoints store its weights under this name
@@ -142,7 +134,7 @@ class CausalDecoder(nn.Module):
     ) -> SentencePrediction:
         """Predict sentences `target` (B, T) from latents (B, L). For `attended` and `real`, see the class `KVCache`."""
         layout = PackedLayout.of(target)
-        x = self.words(layout.pack(shift_right(target.ids)), layout)  # (R, H)
+        x = self.words(layout.pack(parts.shift_right(target.ids)), layout)  # (R, H)
         if self.training and self.word_dropout:
             x = x * (torch.rand(len(x), 1, device=x.device) >= self.word_dropout)
         x = self.fuse_words(x, latent, layout, layout.columns)
@@ -226,7 +218,7 @@ class TransformerDecoder(CausalDecoder):
         if not 0 <= word_dropout <= 1:
             raise UsageError(f"{word_dropout} must be from 0 to 1", parameter="word_dropout")
         width = table.embedding_dim
-        self.words = TokenAndPositionEmbedding(table, dropout)
+        self.words = parts.TokenAndPositionEmbedding(table, dropout)
         self.fuse_word = xavier_linear(latent, width, bias=False) if "word" in fuse else None
         self.memory = memory
         sizes = width, latent, ffn_dim, heads, dropout, "attention" in fuse, memory is not None
@@ -294,7 +286,7 @@ class AttentionDecoder(CausalDecoder):
 
     def __init__(self, table: nn.Embedding, layer: OutputLayer, layers: int, ffn_dim: int, heads: int, dropout: float):
         super().__init__()
-        self.words, self.heads = TokenAndPositionEmbedding(table, dropout), heads
+        self.words, self.heads = parts.TokenAndPositionEmbedding(table, dropout), heads
         sizes = table.embedding_dim, ffn_dim, heads, dropout
         self.layers = nn.ModuleList(AttentionDecoderLayer(*sizes) for _ in range(layers))
         self.layer = layer

@@ -32,16 +32,9 @@ from bgt_core.contracts import SEMANTIC, Batch, Outputs, Prediction, Readout, Ro
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_choice
 from bgt_core.models.bgt import BGT, LatentModel
+from bgt_core.nets import encoders
 from bgt_core.nets.decoder import TransformerDecoder
-from bgt_core.nets.encoders import (
-    Encoder,
-    GaussianHead,
-    NoLatent,
-    PointHead,
-    ResidualPooling,
-    SharedVarianceHead,
-    SIFPooling,
-)
+from bgt_core.nets.encoders import Encoder, GaussianHead, NoLatent, PointHead, SharedVarianceHead, SIFPooling
 from bgt_core.nets.layers import Transformer, make_embedding
 from bgt_core.nets.lstm import BiLSTM, LSTMDecoder
 from bgt_core.nets.output import OutputLayer, PlainOutput, TiedOutput, UntiedOutput
@@ -134,7 +127,7 @@ class BGTConfig(PaperConfig):
         body, decoder = self.nets(tokenizer.vocab_size)
 
         def averaging() -> Encoder:
-            pooling = ResidualPooling(SIFPooling(torch.from_numpy(tokenizer.probabilities()), width), body())
+            pooling = encoders.ResidualPooling(SIFPooling(torch.from_numpy(tokenizer.probabilities()), width), body())
             return Encoder(pooling, SharedVarianceHead(width, self.log_variance) if self.prior else Point)
 
         return BGT(

@@ -14,15 +14,8 @@ from bgt_core.data.properties import signature
 from bgt_core.data.text import Tokenizer
 from bgt_core.errors import UsageError, check_least
 from bgt_core.models.bgt import BGT, cosine_to_targets
-from bgt_core.nets.bound import (
-    BoundPooling,
-    ClosingMarks,
-    MemoryReader,
-    RolePooling,
-    TaggedDecoder,
-    WithoutClosingMarks,
-    WithoutLanguage,
-)
+from bgt_core.nets import bound
+from bgt_core.nets.bound import BoundPooling, ClosingMarks, MemoryReader, RolePooling, TaggedDecoder, WithoutLanguage
 from bgt_core.nets.decoder import TransformerDecoder
 from bgt_core.nets.encoders import Encoder, GaussianHead, SharedVarianceHead, SIFPooling
 from bgt_core.nets.layers import EncoderLayer, Transformer, make_embedding
@@ -102,7 +95,7 @@ class BoundConfig:
         widths = self.average_dim, self.bound_dim, self.roles_dim
         # Differences between languages are removed twice. The first removal keeps the length of each part, and so moves
         # the languages' means a little apart again. The second removal corrects that.
-        nearly = WithoutLanguage(WithoutClosingMarks(parts, marks), list(langs), widths)
+        nearly = WithoutLanguage(bound.WithoutClosingMarks(parts, marks), list(langs), widths)
         reader = WithoutLanguage(nearly, list(langs))
         shared = body(self.language_layers) if self.tag_dim else None
 

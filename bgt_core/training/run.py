@@ -27,21 +27,9 @@ from bgt_core.files import PARTIAL, file_lock, json_lines, remove, write_text, w
 from bgt_core.models.bgt import LatentModel
 from bgt_core.objectives.similarity import Distillation
 from bgt_core.recipes import RECIPES, Recipe
+from bgt_core.training import setup
 from bgt_core.training.loop import Hooks, Penalty, Trainer, make_optimizer, token_tables, total_steps, train_model
-from bgt_core.training.setup import (
-    LOCK,
-    SETTINGS,
-    WEIGHT,
-    WIDTH,
-    Report,
-    Teacher,
-    change,
-    differing,
-    freeze,
-    read_settings,
-    set_up_run,
-    sources_of,
-)
+from bgt_core.training.setup import LOCK, SETTINGS, WEIGHT, WIDTH, Report, Teacher, change, differing, freeze
 from bgt_core.training.workers import Workers, check_workers, joined, usual_workers
 from bgt_core.vectors.arrays import binary_scaled
 
@@ -104,8 +92,8 @@ def train(
         raise UsageError("recipe: a Recipe object contains columns, settings and init_from; change them in the object")
     if recipe.init_from and not tokenizer:
         tokenizer = checkpoint.find(recipe.init_from) / checkpoint.TOKENIZER
-    sources, tokens = sources_of(recipe, data, teacher), Path(tokenizer) if tokenizer else None
-    set_up = partial(set_up_run, recipe, sources, out, tokens, strict, device, report)
+    sources, tokens = setup.sources_of(recipe, data, teacher), Path(tokenizer) if tokenizer else None
+    set_up = partial(setup.set_up_run, recipe, sources, out, tokens, strict, device, report)
     return train_in_workers(out, set_up, workers, device, report)
 
 
@@ -124,7 +112,7 @@ def resume(
     steps, and are stored with the run. The other arguments are the same as in `train`. Raises UsageError for settings
     that can't change, and if another process trains in `out`.
     """
-    recipe, document = read_settings(out := Path(out))
+    recipe, document = setup.read_settings(out := Path(out))
     set_up = partial(change, recipe, document, overrides, out) if overrides else lambda: recipe
     return train_in_workers(out, set_up, workers, device, report)
 

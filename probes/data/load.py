@@ -21,22 +21,8 @@ from bgt_core.data.trees import detokenise, read_conllu, read_trees
 from bgt_core.errors import DataError, NotFound, UsageError
 from bgt_core.files import sha256_file
 from bgt_core.grammar import pairs
-from probes.task import (
-    MIN_ITEMS,
-    RARE,
-    SIZES,
-    SPLITS,
-    Items,
-    ProbeTask,
-    common,
-    contradicting,
-    distinct,
-    draw_splits,
-    needs,
-    some,
-    split_words,
-    with_copies,
-)
+from probes import task as labelling
+from probes.task import MIN_ITEMS, RARE, SIZES, SPLITS, Items, ProbeTask, common, distinct, draw_splits, needs, some
 
 LABELLED = "labelled"
 TREES = (".mrg", ".ptb", ".trees")
@@ -147,7 +133,7 @@ def load_items(
             clear, items = _without_contradictions(rows, notes), distinct(rows)
             _note_left_out(notes, clear, items, "repeated, or in another split, perhaps in another version")
     else:
-        items = with_copies(_build(task, source.kind, source.files, lang, rng))
+        items = labelling.with_copies(_build(task, source.kind, source.files, lang, rng))
     items = _learnable(items, notes)
     if senteval and items.splits is None:
         drawn = draw_splits(items, rng)
@@ -216,7 +202,7 @@ def _learnable(items: Items, notes: list[str]) -> Items:
 
 def _without_contradictions(items: Items, notes: list[str]) -> Items:
     """Leave out sentences that have several labels, and add a note on how many."""
-    unclear = contradicting(items)
+    unclear = labelling.contradicting(items)
     kept = items.take([row for row, sentence in enumerate(items.sentences) if sentence not in unclear])
     for sentence, labels in list(unclear.items())[:1]:
         _note_left_out(notes, items, kept, f"copies with contradicting labels, as '{sentence[:60]}': {some(labels)}")
@@ -361,7 +347,7 @@ def read_labelled(file: Path, lang: str, reordered: bool = False, verbatim: bool
         sentence = " ".join(tokens.split()) if verbatim else detokenise(tokens, lang)
         if not (sentence and cells[1].strip()):
             raise DataError(f"{file}:{number}: an empty {'label' if sentence else 'sentence'}; expected text.")
-        words = split_words(sentence.casefold())
+        words = labelling.split_words(sentence.casefold())
         group = groups.setdefault(tuple(sorted(words) if reordered else words), len(groups))
         items.add(sentence, cells[1] if verbatim else cells[1].strip(), group)
         splits.append(SPLIT_NAMES[cells[0]])

@@ -19,24 +19,12 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.data.columns import text_columns
 from bgt_core.data.parallel import Skipped, read_pairs
 from bgt_core.errors import DataError, UsageError, check_least
+from bgt_core.evaluation import writing
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.facts import numbers
 from bgt_core.evaluation.task import BeamSize, Langs, Task, evenly, one_path, read_lengths
 from bgt_core.evaluation.tasks.retrieval import language_pair
-from bgt_core.evaluation.writing import (
-    LENGTH_OFF,
-    RANDOM,
-    STYLE_R,
-    Columns,
-    Latents,
-    OfWeights,
-    corpus_measures,
-    latent_correlation,
-    of_systems,
-    right_sentences,
-    writers,
-    writings,
-)
+from bgt_core.evaluation.writing import LENGTH_OFF, RANDOM, STYLE_R, Columns, Latents, OfWeights, writers, writings
 from bgt_core.vectors.arrays import nearest
 
 if TYPE_CHECKING:  # these imports load torch, which `bgt evaluate --help` does not need
@@ -119,27 +107,28 @@ class Fidelity(Task[HeldOut]):
         rng = np.random.default_rng(seed)
         other = {lang: (np.arange(rows) + rng.integers(1, rows, rows)) % rows for lang in langs}  # a random other row
         styled = any(LANGUAGE in each.latents for each in models.values())
-        for writing in writings(langs, rows, RANDOM, other if styled else {}):
-            source, lang = writing.source_lang, writing.lang
-            styles = [columns[lang][row] for row in writing.styles]
-            able = [name for name, writer in models.items() if writing.style_of != RANDOM or LANGUAGE in writer.latents]
-            texts = {name: models[name].write(latents[name].of(writing), lang=lang) for name in able}
+        for pairing in writings(langs, rows, RANDOM, other if styled else {}):
+            source, lang = pairing.source_lang, pairing.lang
+            styles = [columns[lang][row] for row in pairing.styles]
+            able = [name for name, writer in models.items() if pairing.style_of != RANDOM or LANGUAGE in writer.latents]
+            texts = {name: models[name].write(latents[name].of(pairing), lang=lang) for name in able}
             for name, outputs in {**texts, COPY: columns[source], **trained.get((source, lang), {})}.items():
-                key = FidelityKey(lang, writing.meaning_of, writing.style_of, "", rows)
-                of_corpus = corpus_measures(outputs, columns[lang], styles, lang)
+                key = FidelityKey(lang, pairing.meaning_of, pairing.style_of, "", rows)
+                of_corpus = writing.corpus_measures(outputs, columns[lang], styles, lang)
                 if name in able and LANGUAGE in models[name].latents:
                     own = models[name].embed(outputs, lang=lang, latent=LANGUAGE)
-                    of_corpus[STYLE_R] = latent_correlation(own, latents[name].vectors[LANGUAGE, lang][writing.styles])
+                    given = latents[name].vectors[LANGUAGE, lang][pairing.styles]
+                    of_corpus[STYLE_R] = writing.latent_correlation(own, given)
                 for measure, score in of_corpus.items():
                     corpus.setdefault(key._replace(measure=measure), {})[name] = score
-                of_sentences = right_sentences(outputs, columns[lang], columns[source], styles, (source, lang))
+                of_sentences = writing.right_sentences(outputs, columns[lang], columns[source], styles, (source, lang))
                 for measure, hits in of_sentences.items():
                     right.setdefault(key._replace(measure=measure, sentences=len(hits)), {})[name] = hits
         unread = sum(
             any(numbers(text, lang) is None for lang, text in zip(langs, pair, strict=True))
             for pair in zip(*columns.values(), strict=True)
         )
-        return of_systems(
+        return writing.of_systems(
             names,
             rows,
             corpus,

@@ -12,19 +12,10 @@ import numpy as np
 from bgt_core.contracts import SEMANTIC, SentenceEncoder
 from bgt_core.data.textfile import text_lines
 from bgt_core.errors import DataError, check_least
+from bgt_core.evaluation import writing
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.task import BeamSize, Lang, Task, evenly, one_path
-from bgt_core.evaluation.writing import (
-    BLEU_SCORE,
-    CHRF_SCORE,
-    EXACT,
-    OfWeights,
-    bleu,
-    chrf,
-    corpus_score,
-    of_systems,
-    writers,
-)
+from bgt_core.evaluation.writing import BLEU_SCORE, CHRF_SCORE, EXACT, OfWeights, bleu, chrf, of_systems, writers
 from bgt_core.vectors.arrays import nearest
 
 if TYPE_CHECKING:  # these imports load torch, which `bgt evaluate --help` does not need
@@ -102,7 +93,7 @@ class Inversion(Task[Texts]):
         exact: dict[InversionKey, dict[str, np.ndarray]] = {}
         for (system, given), written in texts.items():
             for measure, metric in metrics.items():
-                score = corpus_score(metric, written, items.held_out)
+                score = writing.corpus_score(metric, written, items.held_out)
                 corpus.setdefault(InversionKey(given, measure, rows), {})[system] = score
             equal = [one.lower() == two.lower() for one, two in zip(written, items.held_out, strict=True)]
             exact.setdefault(InversionKey(given, EXACT, rows), {})[system] = np.array(equal, float)

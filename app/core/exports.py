@@ -171,7 +171,7 @@ def publication(figure: go.Figure, caption: str = "", width_mm: float = WIDTHS_M
         paper_bgcolor="white",
         plot_bgcolor="white",
         font={"family": FONTS, "color": INK["light"]},
-        margin={"l": 16, "r": 16, "t": above + between},
+        margin={"l": max(16, paper.layout.margin.l or 0), "r": 16, "t": above + between},
         title={"text": "<br>".join([heading] * bool(title) + lines),
                "font": {"size": CAPTION["size"], "color": SOFT["light"]}, "x": 0, "xref": "container",
                "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top", "pad": {"l": 16, "t": 16}},

@@ -218,6 +218,12 @@ def all_results() -> ResultTables:
     return gathered(inventory.read().results, uploaded, st.session_state.get("probed", []))
 
 
+def other_sentences(results: pd.DataFrame) -> pd.Series:
+    """Return, for each row, whether its task and language has results of models on different sentences."""
+    groups = results.assign(of=results["items"] + results["run"]).groupby(["live", "task", "lang"])
+    return (groups["of"].transform("nunique") > 1) & (groups["model"].transform("nunique") > 1)
+
+
 LATENTS = (SEMANTIC, LANGUAGE, SYNTACTIC)
 BEST = "best baseline"
 SEPARABLE = 0.05  # one latent predicts a property better than another if the Holm-adjusted p-value is below this
@@ -286,8 +292,8 @@ def p_value(p: float) -> str:
 
 def provenance(results: pd.DataFrame) -> str:
     """Describe the source of results in a caption: models, data, numbers of sentences and seeds."""
-    trainings = dict.fromkeys(results[["model", "fingerprint"]].itertuples(index=False, name=None))
-    models = [f"{model} (fingerprint {name[:8]})" for model, name in trainings]
+    trainings = results[["model", "fingerprint"]].drop_duplicates().itertuples(index=False)
+    models = [f"{model} (weights {name[:8]})" for model, name in trainings]
     data = dict.fromkeys(source for sources in results["data"] for source in sources.split(", "))
     counts = [map(int, re.findall(r"\d+", run.replace(",", ""))) for run in results["run"].unique()]
     trained, tested, seeds = (
@@ -302,7 +308,8 @@ def provenance(results: pd.DataFrame) -> str:
 def by_result(scores: pd.DataFrame, gaps: pd.DataFrame) -> pd.DataFrame:
     """Return a row per model, language, task and `mark` of `scores`: accuracies, best baseline, latents' difference."""
     keys = [*CELL, "mark"]
-    results = scores.drop_duplicates(keys)[[*keys, "run", "data"]]
+    results = scores.drop_duplicates(keys)[[*keys, "run", "data", "items", "live"]]
+    results.loc[other_sentences(results), "run"] += ", unlike the other model's"
     accuracies = (100 * scores.set_index([*keys, "latent"])["accuracy"]).groupby(level=[*keys, "latent"]).first()
     wide = accuracies.unstack("latent")
     latents = [name for name in LATENTS if name in wide]

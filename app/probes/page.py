@@ -26,19 +26,19 @@ TITLES = {
     "task": "Task", "points": "Difference", "ci_low": "95%: from", "ci_high": "95%: to", "paper_gap": "The paper's",
     "best": "Baseline, %", "which": "Which baseline", "shown": "Shown by", "lang": "Language", "model": "Model",
     "latent": "Latent or baseline", "accuracy": "Accuracy, %", "selectivity": "Selectivity, points",
-    "information": "Bits per item", "run": "Trained + tested on", "data": "Data", "classes": "Classes",
+    "information": "Gain, bits", "run": "Trained + tested on", "data": "Data", "classes": "Classes",
     "note": "Note", "mark": "Mark",
 }  # fmt: skip
-ITEM_TITLES = {"pvi": "Bits", "sentence": "Sentence", "label": "Label", "predicted": "Predicted"}
-ACCURACY, DIFFERENCE = "Accuracy", "Difference"  # names of the two views of results
+ITEM_TITLES = {"pvi": "Gain, bits", "sentence": "Sentence", "label": "Label", "predicted": "Predicted"}
+ACCURACY, DIFFERENCE = "Right answers", "Latents compared"  # names of the two views of results
 SHARED_FORM = ("length", "punct-num", "punct-first")  # tasks about form whose labels translations mostly share
 EXPECTED = dict.fromkeys((*SHARED_FORM, "gender"), -1)  # -1: the paper expects the second latent to be more accurate
 MUCH = 10  # if the KL of both latents is over 10 times the second's, the semantic latent also encodes form
 
 
 def page(loaded: state.Loaded) -> None:
-    run_small(loaded)
-    with st.expander("Upload results of `bgt-probe`"):
+    with st.expander("Run a small probe, or upload results", icon=":material/add:"):
+        run_small(loaded)
         upload()
     known = results.all_results()
     if loaded.title not in set(known.scores["model"]):
@@ -50,50 +50,48 @@ def page(loaded: state.Loaded) -> None:
 
 def run_small(loaded: state.Loaded) -> None:
     """Show a form that trains a probe on few sentences, and show its result."""
-    with st.container(border=True):
-        st.markdown("**Run a small probe**")
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            lang = controls.language("Language", loaded.langs, "plang")
-            tasks = results.tasks_in_order([*TASKS])
-            task = st.selectbox(
-                "Task", tasks, tasks.index(FIRST), format_func=results.task_title, key="ptask", width=230, **BOUND
-            )
-            items = controls.count("Sentences at most", [500, 1_000, 2_000], "items", 1, 160)
-            seeds = controls.count("Seeds", [1, 3, 5], "pseeds", width=90)
-            texts = texts_of(lang)
-            name = st.selectbox("On", list(texts) or ["(none)"], key="pdata", width=220, **BOUND)
-            reason = results.why_not_run(task, lang)
-            pressed = st.button("Run", type="primary", icon=":material/play_arrow:", disabled=bool(reason))
-        about = TASKS[task].about  # what the probe predicts, as a question about a sentence
-        st.caption(f"{about[:1].upper()}{about[1:]} {reason}")
-        if not pressed:
-            return
-        slot = st.empty()
-        with slot.container(horizontal=True, vertical_alignment="center"):
-            box = st.status("Computing: embedding")
-            st.button("Stop", key="stop_probe", icon=":material/stop:")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        lang = controls.language("Language", loaded.langs, "plang")
+        tasks = results.tasks_in_order([*TASKS])
+        task = st.selectbox(
+            "Task", tasks, tasks.index(FIRST), format_func=results.task_title, key="ptask", width=230, **BOUND
+        )
+        items = controls.count("Sentences at most", [500, 1_000, 2_000], "items", 1, 160)
+        seeds = controls.count("Seeds", [1, 3, 5], "pseeds", width=90)
+        texts = texts_of(lang)
+        name = st.selectbox("On", list(texts) or ["(none)"], key="pdata", width=220, **BOUND)
+        reason = results.why_not_run(task, lang)
+        pressed = st.button("Run", type="primary", icon=":material/play_arrow:", disabled=bool(reason))
+    about = TASKS[task].about  # what the probe predicts, as a question about a sentence
+    st.caption(f"{about[:1].upper()}{about[1:]} {reason}")
+    if not pressed:
+        return
+    slot = st.empty()
+    with slot.container(horizontal=True, vertical_alignment="center"):
+        box = st.status("Computing: embedding")
+        st.button("Stop", key="stop_probe", icon=":material/stop:")
 
-        def report(line: str) -> None:
-            """Show a step of the probe. Streamlit ends the script here if the user pressed Stop or left the page."""
-            box.update(label=f"Computing: {line}")
+    def report(line: str) -> None:
+        """Show a step of the probe. Streamlit ends the script here if the user pressed Stop or left the page."""
+        box.update(label=f"Computing: {line}")
 
-        try:
-            cell = run(loaded, task, lang, texts.get(name), name, items, seeds, report)
-        except BgtError as error:
-            slot.empty()
-            problem(error)
-            return
+    try:
+        cell = run(loaded, task, lang, texts.get(name), name, items, seeds, report)
+    except BgtError as error:
         slot.empty()
-        st.session_state.setdefault("probed", []).append(cell)
-        st.success("Done: this is now the first result below, marked “run here”; stored results stay.")
-        named = results.gathered([], probed=[cell])
-        listed(results.by_result(named.scores, named.gaps))
-        for warning in cell.result.warnings:
-            st.caption(f"Note: {verbatim(warning)}")
-        if cell.trail["data"] == EXAMPLES:
-            st.caption(CREDIT)
-        elif texts.get(name) is None:
-            st.caption("Note: this task labels too few of the example sentences, so it used the built-in grammar.")
+        problem(error)
+        return
+    slot.empty()
+    st.session_state.setdefault("probed", []).append(cell)
+    st.success("Done: this is now the first result below, marked “run here”; stored results stay.")
+    named = results.gathered([], probed=[cell])
+    listed(results.by_result(named.scores, named.gaps))
+    for warning in cell.result.warnings:
+        st.caption(f"Note: {verbatim(warning)}")
+    if cell.trail["data"] == EXAMPLES:
+        st.caption(CREDIT)
+    elif texts.get(name) is None:
+        st.caption("Note: this task labels too few of the example sentences, so it used the built-in grammar.")
 
 
 def run(
@@ -162,6 +160,12 @@ def show(known: results.ResultTables, loaded: state.Loaded) -> None:
         st.info("None of these results compares two latents.")
         return
     wide, long = results.by_result(table, gaps), results.percentages(table)
+    if pairs := len(table[results.other_sentences(table)].drop_duplicates(["task", "lang"])):
+        st.warning(
+            f"In {pairs} rows, marked “{chart.OTHERS}”, the models were not trained and tested on the same sentences. "
+            "Do not compare their numbers: the table below has the sentences of each.",
+            icon=":material/balance:",
+        )
     if view == ACCURACY:
         ahead = (wide["best"] > wide[[name for name in results.LATENTS if name in wide]].max(axis=1)).sum()
         st.markdown(f"A baseline that never saw the model is ahead of every latent in {ahead} of {len(wide)} results.")
@@ -183,10 +187,10 @@ def show(known: results.ResultTables, loaded: state.Loaded) -> None:
             "right of zero for meaning; left of zero for style, length, punctuation and gender."
             + (" Open grey symbols: the paper; compare only signs." if gaps["paper_gap"].notna().any() else "")
         )
-    exports.chart(f"bgt-probes-{view.lower()}", figure, alt)
+    exports.chart("bgt-probes", figure, alt)
     st.caption(about)
-    st.caption(verbatim(results.provenance(table)))
-    with st.expander("The same as a table"):
+    with st.expander("The same as a table, and the sentences of each result"):
+        st.caption(verbatim(results.provenance(table)))
         listed(wide)
         st.markdown("**Every latent and baseline, with its interval**")
         long["task"], long["lang"] = long["task"].map(results.task_title), long["lang"].map(results.language_names)
@@ -297,12 +301,12 @@ def by_sentence(items: Mapping[results.Key, Cell]) -> None:
     frame(
         sentences[list(ITEM_TITLES)].rename(columns=ITEM_TITLES),
         "Test sentences with their label, the predicted label, and the pointwise V-information in bits",
-        {"Bits": "%+.2f"},
-        {"Bits": 75, "Sentence": 500},
+        {ITEM_TITLES["pvi"]: "%+.2f"},
+        {ITEM_TITLES["pvi"]: 85, "Sentence": 500},
     )
     st.caption(
-        "Bits are pointwise V-information: how much more probable the true label is to a classifier that reads the "
-        "latent than to one that only knows the label frequencies. Below zero, the latent misled the classifier. "
-        "Click the head of a column to sort."
+        "The gain from the latent: how much more probable the true label is to a classifier that reads the latent than "
+        "to one that only knows the label frequencies. With 1 bit, it is twice as probable; below zero, the latent "
+        "misled the classifier. Click the head of a column to sort."
     )
     exports.offer(f"bgt-items-{key.task}-{key.lang}-{name}", sentences)

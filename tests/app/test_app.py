@@ -111,7 +111,7 @@ def test_a_probe_of_both_latents_is_drawn_and_compared(begin: Callable, opened: 
     colours = {trace["name"]: trace["marker"].get("color") for trace in figure["data"]}
     for latent in ("semantic", "syntactic"):
         assert colours[latent] == display.latent_colour(latent, "light")
-    (gap,) = app.put(app.button_group(key="show"), "Difference").figures()
+    (gap,) = app.put(app.button_group(key="show"), "Latents compared").figures()
     assert gap["layout"]["xaxis"]["title"]["text"] == "← syntactic · semantic →"
     assert not any("Open grey symbols" in caption.value for caption in app.caption)
 

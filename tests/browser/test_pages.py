@@ -108,13 +108,22 @@ def test_a_grid_is_written_with_the_keyboard_alone_and_stays_while_another_page_
         expect(page.get_by_label(name, exact=True)).to_have_value(text)
 
 
-OVERLAPS = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap(plot => {
-  const bar = plot.querySelector(".modebar-group")?.getBoundingClientRect();
-  return !bar ? [] : [...plot.querySelectorAll(".gtitle")].filter(title => {
-    const box = title.getBoundingClientRect();
-    return box.right > bar.left && box.left < bar.right && box.bottom > bar.top && box.top < bar.bottom;
-  }).map(title => title.textContent);
+OVERLAPS = """([labelled, marked]) => [...document.querySelectorAll(".js-plotly-plot")].flatMap(plot => {
+  const boxes = selector => [...plot.querySelectorAll(selector)].map(each =>
+    Object.assign(each.getBoundingClientRect(), { text: each.textContent }));
+  const touch = (a, b) => a.right > b.left && a.left < b.right && a.bottom > b.top && a.top < b.bottom;
+  const labels = boxes(labelled), marks = boxes(marked);
+  return labels.filter((label, at) => [...labels.slice(at + 1), ...marks].some(other => touch(label, other)))
+    .map(label => label.text);
 })"""
+
+
+def test_no_label_of_a_probe_touches_a_mark(visit: Visit, address: str) -> None:
+    for second, width in ((second, width) for second in ("", "bgt-multilingual,+as+shipped") for width in (390, 1280)):
+        page = visit(f"{address}/probes?ckpt=bgt-en-fr,+as+shipped&with={second}", width, quiet_404=True)
+        expect(page.locator(".point").first).to_be_attached(timeout=within(60))
+        assert page.evaluate(OVERLAPS, [".annotation-text", ".point, .xerror, .xtick text"]) == []
+        assert page.locator(".annotation-text").count() > 40
 
 
 @pytest.fixture
@@ -136,7 +145,7 @@ def test_a_swipe_over_a_chart_or_a_map_scrolls_the_page(phone: Page, address: st
     assert box and (drawn != "[data-drawn]" or box["y"] < 320)  # the first map must be visible without scrolling
     chart.evaluate("e => e.scrollIntoView({block: 'center'})")
     box = chart.bounding_box()
-    assert phone.evaluate(OVERLAPS) == []
+    assert phone.evaluate(OVERLAPS, [".gtitle", ".modebar-group"]) == []
     scrolled = "document.querySelector('[data-testid=stMain]').scrollTop"
     before = phone.evaluate(scrolled)
     session = phone.context.new_cdp_session(phone)

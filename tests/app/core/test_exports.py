@@ -96,7 +96,7 @@ def test_every_figure_can_be_drawn_for_paper(
 
 @pytest.mark.parametrize(
     ("page", "show"),
-    [*((page, "") for page in ("maps", "pairs", "card", "rewrite", "probes")), ("probes", "Difference")],
+    [*((page, "") for page in ("maps", "pairs", "card", "rewrite", "probes")), ("probes", "Latents compared")],
 )
 def test_no_export_holds_a_path_of_this_machine(
     start: Start, opened: Open, saved: Path, cell: Cell, tmp_path: Path, monkeypatch: Any, page: str, show: str

@@ -96,7 +96,7 @@ def test_a_run_with_fewer_sentences_stands_beside_the_stored_one(cell: Cell) -> 
 def test_a_figure_says_of_which_models_data_and_seeds_it_is() -> None:
     scores = results.gathered([], cells_of()).scores
     assert results.provenance(scores) == (
-        "m (fingerprint m). Trained on 800 and tested on 100 sentences each, with 1 seed, of: mine."
+        "m (weights m). Trained on 800 and tested on 100 sentences each, with 1 seed, of: mine."
     )
     more = pd.concat([scores, scores.assign(run="4,000 + 987 sentences, 5 seeds", data="b")])
     assert "800 to 4,000 and tested on 100 to 987" in results.provenance(more) and ", b." in results.provenance(more)

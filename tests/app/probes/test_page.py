@@ -50,8 +50,7 @@ def test_files_are_shown_with_their_intervals_and_sentences(
     assert app.dataframe[0].value["The paper's"].tolist() == pytest.approx([73.0 - 80.2])  # both from the paper's table
     assert any("sentences each, with" in text.value for text in app.caption)
     app.put(app.selectbox(key="items_name"), "language")
-    bits = app.dataframe[-1].value["Bits"]
-    assert bits.is_monotonic_decreasing
+    assert app.dataframe[-1].value["Gain, bits"].is_monotonic_decreasing
     (shown,) = (metric for metric in app.metric if metric.label.startswith("language minus"))
     assert shown.value == f"{-gap.points:+z.1f}"  # this table shows language minus semantic
 
@@ -72,7 +71,7 @@ def test_a_probe_runs_on_the_spot_beside_what_is_stored(opened: Open, start: Cal
     assert result.loc[0, "Mark"] == after.loc[0, "Mark"] and len(result) == 1  # the first table has only this result
     numbers = ["Task", "Language", "Semantic, %", "Baseline, %", "Trained + tested on"]
     assert after[~live][numbers].to_numpy().tolist() == stored[numbers].to_numpy().tolist()
-    app.put(app.button_group(key="show"), "Difference")
+    app.put(app.button_group(key="show"), page.DIFFERENCE)
     (figure,) = app.figures()
     assert [trace["name"] for trace in figure["data"]] == ["English", "French", chart.PAPER]
     assert sum(len(trace["y"]) for trace in figure["data"][:2]) == 28  # language identity has no difference to show
@@ -80,9 +79,11 @@ def test_a_probe_runs_on_the_spot_beside_what_is_stored(opened: Open, start: Cal
     assert "rect" in [shape["type"] for shape in figure["layout"]["shapes"]]  # marks the new result
     app.put(app.multiselect(key="only_model"), ["bgt-en-fr, as shipped", "bgt-multilingual, as shipped"])
     (figure,) = app.figures()
-    assert {"Spanish", "German", "Turkish", "Japanese", "Arabic"} <= {trace["name"] for trace in figure["data"]}
-    names = [note["text"] for note in figure["layout"]["annotations"]]
-    assert any("Closing mark · Japanese · bgt-multilingual, as shipped" in name for name in names)
+    names = {trace["name"] for trace in figure["data"]}
+    assert {f"{lang} · bgt-multilingual, as shipped" for lang in ("Spanish", "Turkish", "Japanese", "Arabic")} <= names
+    labels = [note["text"] for note in figure["layout"]["annotations"]]
+    assert sum(chart.OTHERS in label for label in labels) == 6  # subject, object and depth, each in two languages
+    assert any("In 7 rows" in warning.value for warning in app.warning)  # 7: no difference for language identity
 
 
 def test_uploaded_results_stay_until_they_are_removed(opened: Open, cell: Cell, tmp_path: Path) -> None:
@@ -154,7 +155,7 @@ def test_lines_are_grouped_and_sorted_by_the_lead_of_the_semantic_latent() -> No
 
 
 def test_differences_have_the_colour_of_their_language_and_the_papers_beside() -> None:
-    given = [*cells_of("m", "en", -1.0), *cells_of("x", "ja", 2.0, langs=("en", "ja"))]
+    given = [*cells_of("m", "en", -1.0), *cells_of("m", "ja", 2.0, langs=("en", "ja"))]
     gaps = page.with_paper(results.gathered([], given).gaps)
     assert page.with_paper(gaps.assign(second="syntactic"))["paper_gap"].isna().all()
     dots = {trace.name: trace for trace in chart.gap_dots(gaps).data}

@@ -21,6 +21,7 @@ Lang = Annotated[str, "Language of the sentences."]
 Langs = Annotated[str, "Languages of the columns, as in en,fr."]
 Latent = Annotated[str | None, "Latent to evaluate: semantic, language, or another; by default each latent of a model."]
 BeamSize = Annotated[int, "Beam size; 1 is greedy search."]
+Rerank = Annotated[bool, "Embed every text of the beam, and rank the texts as `bgt generate` does (with a beam of 8)."]
 
 Item = TypeVar("Item")
 Items = TypeVar("Items")

@@ -7,7 +7,7 @@ is scored from the summed counts of its sentences.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,15 +39,17 @@ Columns = Mapping[str, Sequence[str]]  # language -> N sentences; row n has the 
 OfWeights = Callable[[np.ndarray], np.ndarray]  # weights of N sentences in B resamples, (B, N) -> B scores, (B,)
 
 
-def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int) -> dict[str, Writer]:
-    """Make a text generator with beam search for each model. A model that has a method `write` is its own generator."""
+def writers(models: Mapping[str, Any], langs: Sequence[str], beam: int, rerank: bool = False) -> dict[str, Writer]:
+    """Make a text generator with beam search for each model. A model that has a method `write` is its own generator.
+    With `rerank`, the generator limits repetitions and ranks the texts of the beam, as `bgt generate` does."""
     from bgt_core.generation.generate import Writer
-    from bgt_core.generation.options import Beam
+    from bgt_core.generation.options import DEFAULT_SEARCH, Beam
 
+    search = replace(DEFAULT_SEARCH, size=beam) if rerank else Beam(beam)
     named: dict[str, Writer] = {}
     for name, model in models.items():
         try:
-            writer = model if hasattr(model, "write") else Writer(model, Beam(beam))
+            writer = model if hasattr(model, "write") else Writer(model, search, rerank=rerank)
         except BgtError as error:
             raise type(error)(f"{name}: {error}") from None
         if missing := [lang for lang in langs if lang not in writer.langs]:

@@ -286,6 +286,7 @@ class Writer:
     bgt: Embedder
     search: Search
     max_length: int = 60  # maximum number of tokens of a generated text
+    rerank: bool = False  # generate the text that `generate` ranks first, not the most probable text
 
     def __post_init__(self) -> None:
         generative(self.bgt)
@@ -308,7 +309,10 @@ class Writer:
 
     def write(self, latents: Mapping[str, np.ndarray], *, lang: str) -> list[str]:
         """Generate a sentence of `lang` for each row of the latents, (N, L) each; raises the errors of `decode`."""
-        return decode(self.bgt, latents, lang=lang, search=self.search, max_length=self.max_length)
+        if not self.rerank:
+            return decode(self.bgt, latents, lang=lang, search=self.search, max_length=self.max_length)
+        ranked = candidates(self.bgt, latents, lang=lang, search=self.search, max_length=self.max_length)
+        return [best.text for best, *_ in ranked]
 
     def log_likelihood(self, latents: Mapping[str, np.ndarray], sentences: Sequence[str], *, lang: str) -> np.ndarray:
         """Return log p(sentence | latents) in nats for one sentence of `lang` per row of the latents: (N,) float64."""

@@ -33,6 +33,7 @@ MEANINGS = {
     "--n-best": "Number of",
     "--out": "Output",
     "--precision": "fp32, bf16",
+    "--rerank": "Embed every text of the beam",
     "--set": "A setting of",
     "--tokenizer": "A SentencePiece model",
     "--train": "Training",

@@ -22,7 +22,7 @@ from bgt_core.errors import DataError, UsageError, check_least
 from bgt_core.evaluation import writing
 from bgt_core.evaluation.comparison import Statistic
 from bgt_core.evaluation.facts import numbers
-from bgt_core.evaluation.task import BeamSize, Langs, Task, evenly, one_path, read_lengths
+from bgt_core.evaluation.task import BeamSize, Langs, Rerank, Task, evenly, one_path, read_lengths
 from bgt_core.evaluation.tasks.retrieval import language_pair
 from bgt_core.evaluation.writing import LENGTH_OFF, RANDOM, STYLE_R, Columns, Latents, OfWeights, writers, writings
 from bgt_core.vectors.arrays import nearest
@@ -68,6 +68,7 @@ class Fidelity(Task[HeldOut]):
     limit: Annotated[int, "Maximum number of pairs, evenly spaced."] = 300
     lengths: Annotated[str, "Minimum and maximum number of words in the first language, as in 1-29."] = "1-1000"
     beam: BeamSize = 4
+    rerank: Rerank = False
 
     def load(self, paths: Sequence[Path], *, seed: int) -> HeldOut:
         check_least(2, limit=self.limit)
@@ -98,7 +99,7 @@ class Fidelity(Task[HeldOut]):
             raise DataError(f"{' and '.join(map(str, counts))} sentences; both languages need the same number.")
         if (rows := counts[0]) < 2:
             raise DataError(f"{rows} pairs; expected 2 or more, because a style sentence comes from another pair.")
-        models = writers(encoders, langs, self.beam)
+        models = writers(encoders, langs, self.beam, self.rerank)
         latents = {name: Latents(writer, columns) for name, writer in models.items()}
         trained = training_sentences(models, latents, columns, train, seed) if train else {}
         names = list(dict.fromkeys([*models, COPY, *(name for by_name in trained.values() for name in by_name)]))
@@ -133,9 +134,9 @@ class Fidelity(Task[HeldOut]):
             rows,
             corpus,
             right,
-            about=f"{rows:,} pairs, beam {self.beam}; chrF and BLEU of sacrebleu, lower-cased; length and mark "
-            "compared with the style, the rest with the reference; negation, numbers and names if source and "
-            "reference agree"
+            about=f"{rows:,} pairs, beam {self.beam}{', reranked' * self.rerank}; chrF and BLEU of sacrebleu, "
+            "lower-cased; length and mark compared with the style, the rest with the reference; negation, numbers and "
+            "names if source and reference agree"
             + (f"; the numbers in {unread:,} pairs are ambiguous and left out" if unread else "")
             + ("" if train else "; no baselines of training sentences without --train"),
             compared=list(models),

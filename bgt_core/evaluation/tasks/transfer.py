@@ -18,7 +18,7 @@ from bgt_core.data.properties import PROPERTIES
 from bgt_core.errors import DataError, UsageError, check_least
 from bgt_core.evaluation.bootstrap import ItemSample
 from bgt_core.evaluation.comparison import Statistic
-from bgt_core.evaluation.task import BeamSize, Langs, Task, evenly
+from bgt_core.evaluation.task import BeamSize, Langs, Rerank, Task, evenly
 from bgt_core.evaluation.tasks.fidelity import Fidelity
 from bgt_core.evaluation.writing import CHRF_SCORE, Columns, Latents, OfWeights, chrf, corpus_score, writers
 
@@ -63,6 +63,7 @@ class Transfer(Task[Columns]):
     langs: Langs
     limit: Annotated[int, f"Maximum number of sources for each value, evenly spaced; {FEWEST} or more."] = 150
     beam: BeamSize = 4
+    rerank: Rerank = False
 
     def load(self, paths: Sequence[Path], *, seed: int) -> Columns:
         return Fidelity(self.langs, limit=sys.maxsize).load(paths, seed=seed).columns
@@ -70,7 +71,7 @@ class Transfer(Task[Columns]):
     def statistic(self, items: Columns, encoders: Mapping[str, SentenceEncoder], *, seed: int) -> Statistic:
         """Generate text from each source in the style of its style sentence. `seed` determines the style sentences."""
         check_least(FEWEST, limit=self.limit)
-        models = writers(encoders, [*items], self.beam)
+        models = writers(encoders, [*items], self.beam, self.rerank)
         for name, writer in models.items():
             if LANGUAGE not in writer.latents:
                 problem = f"{name}: has no language latent, which this task exchanges; choose a model that has one."
@@ -106,8 +107,8 @@ class Transfer(Task[Columns]):
             hits={key: np.array(rows, dtype=float) for key, rows in hits.items()},
             numbers={key._replace(measure=SOURCES): [float(key.sentences)] * len(models) for key in hits},
             about=f"{len(next(iter(items.values()))):,} pairs, at most {self.limit} sources whose reference has "
-            f"another value than the style sentence, beam {self.beam}; rules find the values; chrF of sacrebleu to the "
-            "reference, lower-cased",
+            f"another value than the style sentence, beam {self.beam}{', reranked' * self.rerank}; rules find the "
+            "values; chrF of sacrebleu to the reference, lower-cased",
             warnings=[f"left out: {few}"] if left_out else [],
         )
 

@@ -152,6 +152,8 @@ def test_a_writer_generates_like_generate_and_scores_by_its_decoder(saved: Path,
     latents = {SEMANTIC: writer.embed(sources, lang="en"), LANGUAGE: writer.embed(styles, lang="fr", latent=LANGUAGE)}
     expected = generate(bgt, sources, styles, lang="fr", source_lang="en", search=GREEDY, rerank=False, max_length=12)
     assert writer.write(latents, lang="fr") == expected
+    reranked = writing.writers({"model": bgt}, ["fr"], 8, rerank=True)["model"]
+    assert reranked.write(latents, lang="fr") == generate(bgt, sources, styles, lang="fr", source_lang="en")
     likelihoods = writer.log_likelihood(latents, styles, lang="fr")
     decoder = bgt.model.decoder("fr")
     for number, text in enumerate(styles):  # the expected value: the sum of the tokens' log-probabilities

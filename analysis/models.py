@@ -1,7 +1,8 @@
-"""Make the training data of the shipped models, and run the last step of their training.
+"""Make the training data of the shipped models, and change weights between parts of their training.
 
-    python -m analysis.models mixture DATA OUT fr               # write training and held-out files
-    python -m analysis.models erase CHECKPOINT OUT en-fr=FILE   # the last step: recompute each language's mean vector
+    python -m analysis.models mixture DATA OUT fr                      # write training and held-out files
+    python -m analysis.models erase CHECKPOINT OUT en-fr=FILE          # recompute each language's mean vector
+    python -m analysis.models erase-style CHECKPOINT OUT fr-fr2=FILE   # remove style from the vectors of tokens
 
 `mixture` writes files named OUT/KIND/COLUMNS.tsv, for `bgt train --data KIND/COLUMNS=FILE`: translations of each kind
 of text, rows with a sentence that a rule altered (commit d1f45c03), pairs that differ in style, and monolingual text.
@@ -10,8 +11,8 @@ of text, rows with a sentence that a rule altered (commit d1f45c03), pairs that 
 import json
 import shutil
 import tarfile
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import combinations, islice
 from pathlib import Path
@@ -30,11 +31,15 @@ from bgt_core.data.clean import key
 from bgt_core.data.columns import parse_source
 from bgt_core.data.manifest import facts
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.data.properties import EXCHANGED, exchanger, values
+from bgt_core.data.properties import EXCHANGED, PROPERTIES, exchanger, values
 from bgt_core.data.textfile import text_lines
-from bgt_core.nets.bound import WithoutLanguage
+from bgt_core.nets.bound import BoundPooling, WithoutLanguage
 
 app = typer.Typer(pretty_exceptions_enable=False)
+
+MANNERS = ("address", "politeness", "contraction")  # properties that `erase-style` removes
+COMPARED = 4000  # maximum number of pairs of a file that `erase-style` compares
+FEWEST_DIFFERENCES = 50  # from fewer differences, no axes are computed
 
 KINDS = {
     "short": ("tatoeba",),
@@ -202,14 +207,62 @@ def erase_language(source: Path, out: Path, files: list[str]) -> None:
         erasing.means.copy_(torch.from_numpy(np.stack([placed[lang] for lang in erasing.langs])))
         erasing.read.fill_(min(erasing.memory, *(len(texts) for texts, _ in pairs.values())))
         erasing.directions.copy_(torch.linalg.qr((erasing.means[1:] - erasing.means[:1]).T).Q.T)
+    buffers = ("means", "read", "directions")
+    write_changed(source, out, {f"{name}.{each}": getattr(of, each) for name, of in modules for each in buffers})
+
+
+@app.command("erase-style")
+def erase_style(source: Path, out: Path, files: list[str], directions: int = 3) -> None:
+    """Write a checkpoint whose semantic latent ignores the main differences between sentences that differ in style.
+
+    Each file, given as de-de2=FILE, is a TSV of sentences that differ in form of address, politeness or contraction.
+    Two parts of the semantic latent are computed from vectors of tokens: the average and the bound part. For each of
+    the two parts and each file, the first principal axes of the differences between the two sentences of a pair are
+    projected out of these vectors: `directions` axes in all for each file.
+    """
+    source = checkpoint.find(source)
+    bgt = bgt_core.load(source, "cpu", "fp32")
+    ((name, pooling),) = [(name, part) for name, part in bgt.model.named_modules() if isinstance(part, BoundPooling)]
+    table, bound = pooling.average.table.weight, pooling.body.words.table.weight @ pooling.lexical.weight.T
+    averaged: list[torch.Tensor] = []  # principal axes in the average, (directions, units) for each file
+    ordered: list[torch.Tensor] = []  # the same in the bound part
+    for file in map(parse_source, files):
+        lang = file.columns[0]
+        rows = list(read_pairs(file.path, file.columns, Skipped(), strict=True))
+        Random(1).shuffle(rows)
+        pairs = islice((row for row in rows if differ_in_manner(row, lang)), COMPARED)
+        sums, steps = [], []  # of a pair: the difference of its sums of vectors, and that of each unequal token
+        for left, right in (bgt.tokenizer.encode(pair) for pair in pairs):
+            counts = Counter(left)
+            counts.subtract(right)
+            difference = torch.stack([count * table[token] for token, count in counts.items()]).sum(0)
+            sums.append(difference / difference.norm().clamp(min=1e-6))
+            if len(left) == len(right):
+                steps += [bound[one] - bound[other] for one, other in zip(left, right, strict=True) if one != other]
+        for axes, differences in ((averaged, sums), (ordered, steps)):
+            if len(differences) > FEWEST_DIFFERENCES:
+                axes.append(torch.linalg.svd(torch.stack(differences), full_matrices=False).Vh[:directions])
+    (of_average, _), (of_bound, _) = (torch.linalg.qr(torch.cat(axes).T) for axes in (averaged, ordered))
+    changed = {f"{name}.average.table.weight": table - table @ of_average @ of_average.T}
+    for part in ("lexical", "compose"):
+        weight = getattr(pooling, part).weight
+        changed[f"{name}.{part}.weight"] = weight - of_bound @ of_bound.T @ weight
+    write_changed(source, out, changed)
+
+
+def differ_in_manner(pair: Sequence[str], lang: str) -> bool:
+    """Tell whether two sentences have different forms of address, politeness or contraction."""
+    shown = [{PROPERTIES[name].value(text, lang) for text in pair} for name in MANNERS]
+    return any(len(both) == 2 and "" not in both for both in shown)
+
+
+def write_changed(source: Path, out: Path, changed: Mapping[str, torch.Tensor]) -> None:
+    """Copy a checkpoint, with some of its tensors changed, and without the state of its optimizer."""
     shutil.copytree(source, out)
     weights = out / checkpoint.WEIGHTS
     with safe_open(weights, "pt") as opened:
         about = opened.metadata()
-    tensors = load_file(weights)
-    for name, erasing in modules:
-        tensors |= {f"{name}.{buffer}": getattr(erasing, buffer) for buffer in ("means", "read", "directions")}
-    save_file(tensors, weights, about)
+    save_file(load_file(weights) | {name: tensor.contiguous() for name, tensor in changed.items()}, weights, about)
     config = json.loads((out / checkpoint.CONFIG).read_text("utf-8"))
     config["files"][weights.name] = facts(weights)["sha256"]
     config["files"].pop(checkpoint.OPTIMIZER, None)

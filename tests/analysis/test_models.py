@@ -95,3 +95,29 @@ def test_means_meet_and_no_other_weight_changes(
     old, new = before.model.state_dict(), after.model.state_dict()
     changed = {name.rpartition(".")[2] for name in old if not torch.equal(old[name], new[name])}
     assert changed == {"means", "read", "directions"}
+
+
+def test_style_is_removed_from_the_vectors_of_tokens_alone(
+    tiny: Callable[..., Recipe],
+    stirred: Callable[[torch.nn.Module], torch.nn.Module],
+    tokenizer: Tokenizer,
+    tmp_path: Path,
+) -> None:
+    torch.manual_seed(0)
+    recipe = tiny("bgt-bound")
+    checkpoint.save(tmp_path / "before", recipe, stirred(recipe.build(tokenizer)), tokenizer, step=3)
+    pairs = [(f"Tu vois {what} {number}.", f"Vous vois {what} {number}.") for what in "abcd" for number in range(15)]
+    (tmp_path / "pairs.tsv").write_text("".join("\t".join(pair) + "\n" for pair in pairs), "utf-8")
+    models.erase_style(tmp_path / "before", tmp_path / "after", [f"fr-fr2={tmp_path / 'pairs.tsv'}"], directions=1)
+    before, after = (bgt_core.load(tmp_path / name, "cpu", "fp32") for name in ("before", "after"))
+    (name,) = [name for name in before.model.state_dict() if name.endswith("average.table.weight")]
+
+    def distance(model: bgt_core.Embedder) -> float:
+        """Return the distance of the sums of the token vectors of two sentences that differ in form of address."""
+        tu, vous = (model.model.state_dict()[name][ids].sum(0) for ids in tokenizer.encode(pairs[0]))
+        return float((tu - vous).norm())
+
+    assert distance(after) < 1e-3 * distance(before)
+    old, new = before.model.state_dict(), after.model.state_dict()
+    changed = {name.split(".", 6)[-1] for name in old if not torch.equal(old[name], new[name])}
+    assert changed == {"average.table.weight", "lexical.weight", "compose.weight"}

@@ -16,31 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 # The module that defines each name. It is imported on first use, so that `bgt-probe --help` does not import torch.
 _HOMES = {
-    "Cell": "results.store",
-    "Items": "task",
-    "ProbeConfig": "measures.measure",
-    "ProbeResult": "results.store",
-    "ProbeTable": "grid",
-    "ProbeTask": "task",
-    "TASKS": "tasks",
-    "measure_cell": "grid",
-    "run": "probe",
-    "table": "grid",
-}
+    "ProbeTable": "grid", "measure_cell": "grid", "table": "grid", "run": "probe", "ProbeConfig": "measures.measure",
+    "Cell": "results.store", "ProbeResult": "results.store", "Items": "task", "ProbeTask": "task", "TASKS": "tasks",
+}  # fmt: skip
 
-__all__ = [*_HOMES]
+__all__ = [
+    "TASKS", "Cell", "Items", "ProbeConfig", "ProbeResult", "ProbeTable", "ProbeTask", "measure_cell", "run", "table",
+]  # fmt: skip
 
 if TYPE_CHECKING:
-    from probes.grid import ProbeTable as ProbeTable
-    from probes.grid import measure_cell as measure_cell
-    from probes.grid import table as table
-    from probes.measures.measure import ProbeConfig as ProbeConfig
-    from probes.probe import run as run
-    from probes.results.store import Cell as Cell
-    from probes.results.store import ProbeResult as ProbeResult
-    from probes.task import Items as Items
-    from probes.task import ProbeTask as ProbeTask
-    from probes.tasks import TASKS as TASKS
+    from probes.grid import ProbeTable, measure_cell, table
+    from probes.measures.measure import ProbeConfig
+    from probes.probe import run
+    from probes.results.store import Cell, ProbeResult
+    from probes.task import Items, ProbeTask
+    from probes.tasks import TASKS
 
 
 def __getattr__(name: str) -> Any:

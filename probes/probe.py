@@ -176,24 +176,14 @@ def score(study: Study, name: str, measured: Measured, runs: Runs, config: Probe
         boot_low, boot_high = min(low, boot_low), max(high, boot_high)
     encoders, seeds = runs.points.shape
     return ProbeScore(
-        task=study.task,
-        lang=study.lang,
-        latent=name,
-        n_train=round(np.mean([len(train) for train, _, _ in study.cuts])),
-        n_test=tested,
-        classes=len(study.names),
-        accuracy=runs.mean,
-        ci_low=low,
-        ci_high=high,
+        task=study.task, lang=study.lang, latent=name, probe=name if name in BASELINES else config.probe,
+        n_train=round(np.mean([len(train) for train, _, _ in study.cuts])), n_test=tested, classes=len(study.names),
+        accuracy=runs.mean, ci_low=low, ci_high=high,
+        boot_low=max(0.0, boot_low), boot_high=min(1.0, boot_high),  # with two seeds, the interval may extend beyond 1
         sd=float(runs.points.std(1, ddof=1).mean()) if seeds > 1 else 0.0,
-        note="did not converge" if measured.unconverged else "",
-        probe=name if name in BASELINES else config.probe,
-        encoders=encoders,
-        encoder_sd=float(runs.points.mean(1).std(ddof=1)) if encoders > 1 else 0.0,
-        boot_low=max(0.0, boot_low),
-        boot_high=min(1.0, boot_high),  # with two seeds, the interval may extend beyond 1
-        information=float(np.nanmean(measured.saved)),
-    )
+        encoders=encoders, encoder_sd=float(runs.points.mean(1).std(ddof=1)) if encoders > 1 else 0.0,
+        information=float(np.nanmean(measured.saved)), note="did not converge" if measured.unconverged else "",
+    )  # fmt: skip
 
 
 def by_senteval(
@@ -248,17 +238,9 @@ def result_of(
         }
         tables.append(pa.table(columns, PREDICTIONS))
     return ProbeResult(
-        study.task,
-        study.lang,
-        len(study.cuts),
-        config.seed,
-        rows,
-        left_out=study.left_out,
-        resamples=config.resamples,
-        labels=study.names,
-        predictions=pa.concat_tables(tables),
-        **more,
-    )
+        study.task, study.lang, len(study.cuts), config.seed, rows, left_out=study.left_out, resamples=config.resamples,
+        labels=study.names, predictions=pa.concat_tables(tables), **more,
+    )  # fmt: skip
 
 
 def with_note(row: ProbeScore, majority: ProbeScore, best: ProbeScore | None) -> ProbeScore:

@@ -113,18 +113,12 @@ def short_table(cells: Sequence[Cell]) -> Table:
 
 def gap_table(gaps: Sequence[Difference]) -> Table:
     """Make a table with one row per difference. Differences are in percentage points."""
-    rows = [
-        [
-            gap.task,
-            gap.lang,
-            f"{gap.first} - {gap.second}",
-            f"{gap.points:+.1f}",
-            f"{gap.ci_low:+.1f} to {gap.ci_high:+.1f}",
-            f"{gap.p:.2g}",
-            "" if gap.adjusted_p is None else f"{gap.adjusted_p:.2g}",
-        ]
-        for gap in gaps
-    ]
+    rows: list[list[Value]] = []
+    for gap in gaps:
+        names = gap.task, gap.lang, f"{gap.first} - {gap.second}"
+        interval = f"{gap.ci_low:+.1f} to {gap.ci_high:+.1f}"
+        adjusted = "" if gap.adjusted_p is None else f"{gap.adjusted_p:.2g}"
+        rows.append([*names, f"{gap.points:+.1f}", interval, f"{gap.p:.2g}", adjusted])
     return Table(["task", "lang", "difference", "points", INTERVAL, "p", "p (Holm)"], rows)
 
 

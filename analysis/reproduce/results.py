@@ -12,6 +12,7 @@ The Markdown page is made only from this file.
 """
 
 import json
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -241,41 +242,8 @@ def claim_rows(comparison: Comparison, scores: Scores, level: float) -> list[Row
 
 
 SHOWN_SETTINGS = ("recipe", "langs", "seed", "fuse")  # the tables show these settings, so `settings` leaves them out
-ABOUT = """\
-An STS score is Pearson's r x 100 between cosines and gold scores. The score of a year is the mean over its data sets,
-and the STS average is the mean over the years. P@1 is the percentage of sentences whose nearest neighbour is their
-translation, averaged over both directions. Intervals in square brackets are from a bootstrap over pairs; numbers in
-round brackets are the paper's. The paper's STS average is over the years that we measured, if the paper has a number
-for each of them. If a system has several trainings, its score is their mean, and the last column has the score of each
-training in the main measure."""
-ABOUT_FIDELITY = """
-Generated text is measured on 300 translations. Its scores are means of both languages (beam 4, lower-cased). "chrF own"
-and "exact own" (in per cent) compare a sentence with its reconstruction. The other two columns measure text that is
-generated from the semantic latent of the translation: "chrF other's meaning" in the style of the reference, "chrF
-random style" in the style of a random sentence."""
-ABOUT_SETS = """
-The mean of sets is over all data sets of the years and SICK, and each set has the same weight. The paper's mean is over
-STS 2012-2015 with SMT, SemEval-2015's Twitter and SICK's test set."""
-ABOUT_SYNTAX = """
-The syntax of a parsed sentence is compared with the syntax of its nearest neighbour among sentences of equally many
-words, as in `bgt evaluate syntax`. The measures are labelled F1 of constituents x 100, edits per 100 nodes of both
-trees (lower is better), and the percentage of words with the same part of speech."""
-ABOUT_PAIRS = """\
-All scores are on labelled pairs, and are x 100. AUC is the area under the ROC curve, for each way to compare two
-posteriors: "w2" is the Wasserstein-2 distance, "wmd" is Word Mover's Distance, and "probability" is the output of the
-trained classifier. Intervals in square brackets are from a bootstrap over pairs; numbers in round brackets are the
-paper's. If a system has several trainings, its score is their mean."""
-ABOUT_LATENTS = """\
-Each row has the scores of both latents of the same trainings. If a system has only one latent, the columns of the other
-latent are empty."""
-ABOUT_STATISTICS = """\
-The statistics are computed on the random pairs. A difference is reference minus translation, with a bootstrap interval
-over pairs. Rho is Spearman's correlation x 100 between a statistic of the translations and the probability that people
-wrote them. This probability needs a trained classifier. The paper claims that translations repeat more, and use more
-frequent words. The verdict on this claim follows from the interval."""
-ABOUT_P = """\
-The p-values are two-sided and come from a paired bootstrap over pairs. They include the variation between trainings
-only if a system has several seeds. Holm's correction is over all rows of the stored table."""
+# The explanations of scores and tables on the page.
+ABOUT: dict[str, str] = tomllib.loads(Path(__file__).with_name("about.toml").read_text("utf-8"))
 
 
 def scores(comparison: Comparison, records: Records) -> Table:
@@ -421,19 +389,19 @@ def page(name: str, records: Records) -> str:
     """Return the Markdown page of a comparison, from its stored results."""
     comparison = COMPARISONS[name]
     table = scores(comparison, records)
-    about = ABOUT_PAIRS if comparison.measure == ACCURACY else ABOUT
     level = records["claims"][0]["level"] if records["claims"] else 0.95
-    about += f" All intervals are {100 * level:g}% intervals."
-    about += ABOUT_FIDELITY if set(names.FIDELITY) & set(table.columns) else ""
-    about += ABOUT_SETS if comparison.measure == SETS else ""
-    about += ABOUT_SYNTAX if set(names.SYNTAX) & set(table.columns) else ""
+    kind = "pairs" if comparison.measure == ACCURACY else "scores"
+    about = [f"{ABOUT[kind]} All intervals are {100 * level:g}% intervals."]
+    about += [ABOUT["fidelity"]] if set(names.FIDELITY) & set(table.columns) else []
+    about += [ABOUT["sets"]] if comparison.measure == SETS else []
+    about += [ABOUT["syntax"]] if set(names.SYNTAX) & set(table.columns) else []
     parts = [f"# {comparison.title}", f"`python -m analysis.reproduce {name}`", comparison.note, settings(records)]
-    parts += [about, *section("Scores", table)]
-    parts += section("By latent", by_latent(comparison, records), ABOUT_LATENTS)
-    parts += section("Claims of the paper", claims(records), ABOUT_P)
-    parts += section("Differences", differences(comparison, records), ABOUT_P if not records["claims"] else "")
+    parts += ["\n".join(about), *section("Scores", table)]
+    parts += section("By latent", by_latent(comparison, records), ABOUT["latents"])
+    parts += section("Claims of the paper", claims(records), ABOUT["p"])
+    parts += section("Differences", differences(comparison, records), ABOUT["p"] if not records["claims"] else "")
     parts += section("Ranges chosen on the dev set", chosen(comparison, records))
-    parts += section("How translations differ from references", statistics(records), ABOUT_STATISTICS)
+    parts += section("How translations differ from references", statistics(records), ABOUT["statistics"])
     parts += section("Trainings", trainings(records))
     return "\n\n".join(filter(None, parts)) + "\n"
 

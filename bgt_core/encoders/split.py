@@ -30,14 +30,10 @@ def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: 
 
     count = getattr(inner, "count_truncated", None)
     encoder = ExternalEncoder(
-        name,
-        embed,
-        split.langs,
-        (SEMANTIC, LANGUAGE),
-        sample=getattr(inner, "sample", "a"),
+        name, embed, split.langs, (SEMANTIC, LANGUAGE), sample=getattr(inner, "sample", "a"),
         truncated=count and (lambda sentences, lang: count(sentences, lang=lang)),
         fingerprint=f"{fingerprint} of {inner.fingerprint}" if fingerprint and inner.fingerprint else "",
-    )
+    )  # fmt: skip
     encoder.about = {"method": split.method, **split.about}
     return encoder
 

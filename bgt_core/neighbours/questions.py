@@ -184,16 +184,10 @@ def build(
         write_text(partial / QUESTIONS, "\n".join(questions) + "\n")
         embed_file(ranking.encoder, partial / QUESTIONS, partial / VECTORS, lang=lang, report=report)
         card = StoreCard(
-            questions=len(questions),
-            text=sha256_file(partial / QUESTIONS),
-            encoder=identity(encoder),
-            model=lasting_name(model),
-            by=ranking.by,
-            lang=lang,
-            calibration=calibration,
-            calibrated_on=dev.name if dev else "",
-            version=__version__,
-        )
+            questions=len(questions), text=sha256_file(partial / QUESTIONS), encoder=identity(encoder),
+            model=lasting_name(model), by=ranking.by, lang=lang, calibration=calibration,
+            calibrated_on=dev.name if dev else "", version=__version__,
+        )  # fmt: skip
         write_json(partial / CARD, {"schema": SCHEMA, **asdict(card)})
     return card
 

@@ -78,14 +78,11 @@ def make(name: str) -> Recipe:
 
     settings = listed(name)
     return Recipe(
-        name=name,
-        model=model_of(name),
+        name=name, model=model_of(name),
         objective=Sum({part: PARTS[part](**given) for part, given in settings["objective"].items()}),
-        data=DataConfig(**settings.get("data", {})),
-        train=TrainConfig(**settings.get("train", {})),
-        base=settings.get("base", ""),
-        freeze=settings.get("freeze", ()),
-    )
+        data=DataConfig(**settings.get("data", {})), train=TrainConfig(**settings.get("train", {})),
+        base=settings.get("base", ""), freeze=settings.get("freeze", ()),
+    )  # fmt: skip
 
 
 # The name of each recipe -> a function without arguments that makes the recipe. Users may add their own recipes.

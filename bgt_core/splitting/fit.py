@@ -17,13 +17,9 @@ from bgt_core.vectors import arrays
 from bgt_core.vectors.arrays import BLOCK, ROUNDING, cosine_similarity
 
 METHODS: dict[str, Callable[..., Split]] = {
-    "bgt": methods.bgt,
-    "centring": methods.centring,
-    "leace": methods.leace,
-    "neural": methods.neural,
-    "shift": methods.shift,
-    "subspace": methods.subspace,
-}
+    "bgt": methods.bgt, "centring": methods.centring, "leace": methods.leace, "neural": methods.neural,
+    "shift": methods.shift, "subspace": methods.subspace,
+}  # fmt: skip
 FACTORED = ("bgt", "neural")  # methods with latent factors; only these can split the vectors of a single language
 TRAINED_ON = {"neural": 200_000}  # method that trains on single vectors -> maximum number of training rows
 LEAST = 50  # minimum number of rows of translations for every method

@@ -95,10 +95,6 @@ def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
 
 
 COORD_INV = ProbeTask(
-    "coord-inv",
-    "have two coordinated clauses changed places?",
-    {"conllu": build},
-    file="coordination_inversion",
-    reordered=True,
-    group="semantic",
-)
+    "coord-inv", "have two coordinated clauses changed places?", {"conllu": build}, file="coordination_inversion",
+    reordered=True, group="semantic",
+)  # fmt: skip

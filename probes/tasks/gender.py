@@ -29,9 +29,6 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
 
 
 GENDER = ProbeTask(
-    "gender",
-    "has one article been swapped to the other gender?",
-    {"text": build},
-    tuple(sorted(ARTICLES, reverse=True)),
-    group="syntax",
-)
+    "gender", "has one article been swapped to the other gender?", {"text": build},
+    tuple(sorted(ARTICLES, reverse=True)), group="syntax",
+)  # fmt: skip

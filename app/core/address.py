@@ -70,8 +70,8 @@ def in_link() -> str:
 
 
 def one_entry_per_page() -> None:
-    """Make the browser's Back button open the previous page, with its settings and texts."""
-    script = (JS / "history.js").read_text("utf-8")
+    """Make the browser's Back button open the previous page, with its settings and texts. Popovers get the focus."""
+    script = "\n".join((JS / f"{name}.js").read_text("utf-8") for name in ("history", "popover"))
     st.html(f"<script>{script}</script>", unsafe_allow_javascript=True)
     context = get_script_run_ctx()
     here = context and context.page_script_hash

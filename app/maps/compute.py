@@ -23,12 +23,13 @@ from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
 
 JS = Path(__file__).parent / "js"
-VIEW = ("points", "paint", "card", "legend", "bars", "onemap", "view")  # names of the JavaScript files that draw maps
+VIEW = ("points", "turn", "paint", "card", "legend", "bars", "onemap", "print", "view")  # JavaScript files of the maps
 MAP_HEIGHT = 240  # height in pixels of each language's map
 SHADES = 24  # number of colours in a colour scale
 KEYWORDS = 8  # maximum number of keywords of a selection
 FEW, COUNTED = 3, 20_000  # minimum number of sentences with a keyword; maximum number whose words are counted
 WORD = re.compile(r"[^\W\d_]{2,}(?:['’][^\W\d_]+)*")
+NUMBERS = {"UMAP": "neighbours", "t-SNE": "perplexity"}  # method -> the name of its parameter
 MARK = 0.015  # width of a point as a fraction of the map's width
 
 
@@ -56,7 +57,7 @@ def drawn(fitted: Spaces, second: str, paths: Mapping[str, np.ndarray], of: str 
         return {
             "title": title_of(key, second, fitted).partition("  ")[2],
             "rows": encoded(place.get_indexer(space.rows["id"]).astype(np.int32)),
-            **{side: encoded(space.rows[side].to_numpy(np.float32)) for side in "xy"},
+            **{side: encoded(space.rows[side].to_numpy(np.float32)) for side in spaces.sides(space.rows)},
             "path": paths[key].tolist() if key in paths else [],
         }
 
@@ -90,10 +91,10 @@ def view(
     }
 
 
-def standalone(data: Callable[[], Mapping[str, Any]], title: str) -> str:
+def standalone(data: Callable[[], Mapping[str, Any]], title: str, arrangement: Mapping[str, str]) -> str:
     """Return the maps as one HTML file, which works without the app and without internet access."""
     script = "\n".join((JS / f"{name}.js").read_text("utf-8") for name in VIEW)
-    sent = json.dumps(data()).replace("<", "\\u003c")  # escaped, so that no text can end the <script> element
+    sent = json.dumps({**data(), **arrangement}).replace("<", "\\u003c")  # so that no text can end the <script> element
     style = f"body {{ margin: 1rem; }}\n{(JS / 'maps.css').read_text('utf-8')}"
     start = f"new View(document.getElementById('maps'), () => {{}}).draw({sent});"
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{display.plain(title)}</title>'
@@ -185,13 +186,25 @@ def share_difference(has: np.ndarray, chosen: np.ndarray) -> tuple[str, str, str
     return first, second, f"{100 * (p - q):+z.0f} [{100 * low:z.0f}, {100 * high:z.0f}]"
 
 
-def with_places(fitted: Spaces, second_latent: str) -> pd.DataFrame:
-    """Return all rows by id, with their coordinates on the maps of the semantic (x, y) and the second latent."""
-    table = fitted.semantic.rows.set_index("id", drop=False)
-    if not fitted.second:
-        return table
-    places = pd.concat([space.rows.set_index("id")[["x", "y"]] for space in fitted.second.values()])
-    return table.join(places.add_suffix(f"_{second_latent}"))
+def with_places(fitted: Spaces, second_latent: str, method: geometry.Method) -> pd.DataFrame:
+    """Return all rows by id, with their coordinates on the map of each latent ("x_semantic", for example), and a column
+    that says how the maps were made and the unit of the coordinates."""
+    table = fitted.semantic.rows.set_index("id", drop=False).assign(map=described(method))
+    sides = spaces.sides(table)
+    table = table.rename(columns={side: f"{side}_{SEMANTIC}" for side in sides})
+    places = [space.rows.set_index("id")[sides].add_suffix(f"_{second_latent}") for space in fitted.second.values()]
+    return table.join(pd.concat(places)) if places else table
+
+
+def described(method: geometry.Method) -> str:
+    """Name a method of projection with its settings, and the unit of the coordinates, for a cell of a table."""
+    if method.name == spaces.CHOSEN_AXES:
+        units = dict.fromkeys(spaces.FACTORS, "standard deviations") | {spaces.FREE: "first sentence 0, second 1"}
+        axes = zip("xyz", method.axes, strict=False)
+        return "; ".join(f"{side}: {axis} ({units.get(axis, 'vector lengths')})" for side, axis in axes)
+    if method.name == "PCA":
+        return "PCA; unit: " + ("vector lengths" if method.metric == geometry.COSINE else "that of the vectors")
+    return f"{method.name}, {NUMBERS[method.name]} {method.neighbours}, seed {method.seed}, {method.metric}; no unit"
 
 
 def vectors_of(fitted: Spaces, second_latent: str, chosen: Sequence[str]) -> dict[str, np.ndarray]:
@@ -211,12 +224,14 @@ def caption(method: geometry.Method, fitted: Spaces, second_latent: str) -> str:
     space_of = {SEMANTIC: fitted.semantic}
     space_of |= {second_latent if alone else rows.language_name(lang): s for lang, s in fitted.second.items()}
     projections = {name: space.projection for name, space in space_of.items()}
-    number = {"UMAP": "neighbours", "t-SNE": "perplexity"}.get(method.name)
-    how = f"{method.name}, {number} {method.neighbours}, seed {method.seed}," if number else "PCA (no seed needed)"
+    number = NUMBERS.get(method.name)
+    name = method.name + " in three dimensions" * (method.dims == 3)
+    how = f"{name}, {number} {method.neighbours}, seed {method.seed}," if number else f"{name} (no seed needed)"
     if read := {name: each.read for name, each in projections.items() if each.read}:
         readings = "; ".join(f"{name}: {', '.join(texts)}" for name, texts in read.items())
         probes = ", read by linear probes" if {*method.axes} & {*spaces.FACTORS} else ""
-        how = f"{method.axes[0]} to the right, {method.axes[1]} upwards{probes} ({readings}),"
+        way = zip(method.axes, ("to the right", "upwards", "towards you"), strict=False)
+        how = f"{', '.join(map(' '.join, way))}{probes} ({readings}),"
     elif not number:
         how += f" shows {enumerated({name: p.variance for name, p in projections.items()}, '.0%')} of the variance"
     same_place, pairs = coincide(fitted.semantic.rows)
@@ -241,9 +256,10 @@ def caption(method: geometry.Method, fitted: Spaces, second_latent: str) -> str:
 
 def coincide(table: pd.DataFrame) -> tuple[int, int]:
     """Count the translations whose points are at most one point's width apart on the map, and all translations."""
-    places = table.loc[~table["own"].to_numpy()].groupby("pair")[["x", "y"]]
+    sides = spaces.sides(table)
+    places = table.loc[~table["own"].to_numpy()].groupby("pair")[sides]
     apart = (places.max() - places.min()).max(axis=1)[places.size() > 1]
-    width = MARK * np.ptp(table[["x", "y"]].to_numpy(), axis=0).max()
+    width = MARK * np.ptp(table[sides].to_numpy(), axis=0).max()
     return int((apart <= width).sum()), len(apart)
 
 

@@ -32,6 +32,7 @@ METRIC = (
     "The distance that the map preserves: cosine compares the directions of vectors, Euclidean also their lengths. The "
     "lists of nearest sentences use the model's own similarity."
 )
+AXES = {"x": "To the right", "y": "Upwards", "z": "Towards you"}
 _maps = mounted("maps", *compute.VIEW, folder=compute.JS)
 
 
@@ -70,9 +71,8 @@ def page(loaded: state.Loaded) -> None:
     ways = compute.paths(walk, fitted)
     with above:
         seen = fitted, loaded.second_latent, choice.colour, langs, ways, choice.lines
-        more = {"file": f"bgt-maps-{loaded.short}", "bars": st.query_params.get(selection.BARS, "")}
-        more["large"] = st.query_params.get(selection.LARGE, SEMANTIC).lower()
-        data = compute.view(*seen, theme=display.current_theme()) | more
+        more = {"file": f"bgt-maps-{loaded.short}"}
+        data = compute.view(*seen, theme=display.current_theme()) | more | selection.arrangement()
         second = state.second()
         if second and not {*langs} <= {*second.langs}:
             st.caption(f"No maps of {verbatim(second.title)}: it does not read all of these languages.")
@@ -152,17 +152,18 @@ def restore(table: pd.DataFrame, of: tuple[str, geometry.Method]) -> None:
         at = re.fullmatch(selection.PLACE, st.query_params.get(selection.MOVED, ""))
         selection.choose(rows.matching(table, words) if words else in_ranges(linked, table["id"].tolist()))
         if at and (focus := st.session_state["focus"]):
-            st.session_state["moved"] = {"id": focus, "of": of, "map": at[1], "x": float(at[2]), "y": float(at[3])}
+            place = zip("xyz", map(float, filter(None, at.groups()[1:])), strict=False)
+            st.session_state["moved"] = {"id": focus, "of": of, "map": at[1], **dict(place)}
 
 
 def choose(loaded: state.Loaded) -> Choice | None:
     """Show the controls above the maps. The default method is t-SNE if its maps are stored or fast to compute."""
-    with st.container(key="strip", horizontal=True, vertical_alignment="bottom"):
+    with st.container(key="strip", horizontal=True, vertical_alignment="bottom", gap="xsmall"):
         text = controls.choose_text(loaded.langs)
         if text is None:
             return None
         translated = len(text.langs) > 1
-        colour_place, method_place = st.container(width=160), st.container(width=120)
+        colour_place, method_place, solid_place = (st.container(width=width) for width in (200, 120, "content"))
         with st.popover("More"):
             title = "Translation pairs" if translated else "Sentences at most"
             count = controls.count(title, controls.COUNTS, "pairs", 1, 140)
@@ -180,33 +181,36 @@ def choose(loaded: state.Loaded) -> Choice | None:
             method = method_place.selectbox("Method", methods, opens_on, key="map", **BOUND)
             lines = ["translations"] * (translated and st.toggle("Join translations", True, key="lines", **BOUND))
             lines += ["density"] * st.toggle("Contours of density", key="dense", **BOUND)
-            projection = choose_projection(method, text.langs)
+            dims = 3 if solid_place.toggle("3-D", key="3d", **BOUND) else 2
+            projection = choose_projection(method, text.langs, dims)
         with st.popover("Add"):
             add_sentences(text.langs)
         compute = st.container(width="content")
     return Choice(text, table, unseen, colour, count, projection, lines, compute)
 
 
-def choose_projection(name: str, langs: Sequence[str]) -> geometry.Method:
-    """Ask for the settings of a projection method: both axes, or the metric. Some also have neighbours and a seed."""
+def choose_projection(name: str, langs: Sequence[str], dims: int) -> geometry.Method:
+    """Ask for the settings of a projection method: all axes, or the metric. Some also have neighbours and a seed."""
     if name == spaces.CHOSEN_AXES:
         components = [f"{spaces.COMPONENT} {number}" for number in range(1, spaces.COMPONENTS + 1)]
         axes = [*spaces.axes_offered(langs), *components, spaces.FREE]
-        across = st.selectbox("To the right", axes, key="axis_x", **BOUND)
-        upwards = st.selectbox("Upwards", [axis for axis in axes if axis != across], key="axis_y", **BOUND)
+        chosen: list[str] = []
+        for key, title in list(AXES.items())[:dims]:
+            free = [axis for axis in axes if axis not in chosen]
+            chosen.append(st.selectbox(title, free, key=f"axis_{key}", **BOUND))
         ends = ("", "", "")
-        if spaces.FREE in (across, upwards):
+        if spaces.FREE in chosen:
             start = st.text_input("From", "Come here.", key="axis_start", max_chars=state.MAX_CHARACTERS, **BOUND)
             end = st.text_input("To", "Could you come here?", key="axis_end", max_chars=state.MAX_CHARACTERS, **BOUND)
             ends = start, end, controls.language("Their language", langs, "axis_lang")
-        return geometry.Method(name, axes=(across, upwards), ends=ends)
+        return geometry.Method(name, axes=tuple(chosen), ends=ends, dims=dims)
     metric = controls.choice("Metric", list(geometry.SCALED), "metric", help=METRIC)
     if name not in PROJECTIONS:
-        return geometry.Method(name, metric=metric)
+        return geometry.Method(name, metric=metric, dims=dims)
     _, number, default = PROJECTIONS[name]
     neighbours = st.slider(number, 5, 50, default, key=f"near_{name}", **BOUND)
     seed = st.number_input("Seed", 0, 9999, 0, key="map_seed", **BOUND)
-    return geometry.Method(name, neighbours, seed, metric=metric)
+    return geometry.Method(name, neighbours, seed, metric=metric, dims=dims)
 
 
 def add_sentences(langs: Sequence[str]) -> None:
@@ -244,7 +248,7 @@ def own_rows(langs: Sequence[str]) -> list[pd.DataFrame]:
 def fit(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geometry.Method, spaces.Spaces]:
     """Map the latents by the chosen method; return the method used and the maps. PCA replaces UMAP and t-SNE unless
     their maps are stored, are fast to compute, or were requested by the button or a link."""
-    method, pca = choice.method, geometry.Method(metric=choice.method.metric)
+    method, pca = choice.method, geometry.Method(metric=choice.method.metric, dims=choice.method.dims)
     most = PROJECTIONS[method.name][0] if method.name in PROJECTIONS else choice.count
     request = loaded.digest, choice.text, choice.count, method
     quick = method.name not in PROJECTIONS or (method.name == "t-SNE" and len(table) <= QUICK)
@@ -252,7 +256,7 @@ def fit(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geom
         choice.compute.caption(f"Shown: PCA. {method.name} is available for up to {most:,} {choice.text.unit}.")
         method = pca
     elif not quick and st.session_state.get("fitted_of") != request and not spaces.stored(loaded, table, method):
-        seconds = SECONDS[method.name] + len(table) / PER_SECOND
+        seconds = SECONDS[method.name] + (method.dims - 1) * len(table) / PER_SECOND
         linked = seconds <= 60 and st.session_state.get("arrived") and {"map", "data"} & {*st.query_params}
         if linked or choice.compute.button(f"Compute {method.name}", type="primary"):
             st.session_state["fitted_of"] = request

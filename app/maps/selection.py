@@ -28,8 +28,10 @@ WORDS, MEANING, STYLE = "Words", "Meaning", "Style"
 ALONE = "alone"  # URL parameter: the row ids if only some sentences are mapped
 LEAST = 3  # minimum number of sentences for a map
 BARS, MOVED = "bars", "star_at"  # URL parameters: the chosen bars, and the map and place of a dragged star
-PLACE = r"(\w+):(-?\d{1,9}\.\d{5}):(-?\d{1,9}\.\d{5})"  # the form of the value of `MOVED`, map:x:y
+NUMBER = r":(-?\d{1,9}\.\d{5})"
+PLACE = rf"(\w+){NUMBER}{NUMBER}(?:{NUMBER})?"  # the form of the value of `MOVED`, map:x:y or map:x:y:z
 LARGE, PIN = "maps", "pin"  # URL parameters: the name of the large map, and the id of the pinned sentence
+TURN = "turn"  # URL parameter: the degrees by which maps in three dimensions are turned, right:down
 WIRE = "maps_wire"  # key of the JavaScript component that exchanges selections with the browser
 SLICES = "slice"  # URL parameter, one per saved selection: "NAME:RANGES", with ranges of row ids
 _wire = mounted("selection", folder=compute.JS)
@@ -65,7 +67,7 @@ class Shown(NamedTuple):
     method: geometry.Method
     langs: Sequence[str]
     figure: partial  # function that draws all maps
-    page: Callable[[], str]  # function that returns the maps as an HTML file
+    page: Callable[[Mapping[str, str]], str]  # function of the arrangement that returns the maps as an HTML file
 
 
 @st.fragment
@@ -88,8 +90,8 @@ def inspect(shown: Shown) -> None:
     pinned = st.query_params.get(PIN, "")
     moved = st.session_state.get("moved", {})
     after = written(loaded, fitted, method, row, lang) if row and movable and moved else None
-    place = {name: moved[name] for name in ("map", "x", "y")} if after else {}
-    put(MOVED, "{map}:{x:.5f}:{y:.5f}".format_map(place) if place else "")
+    place = {name: moved[name] for name in ("map", *"xyz") if name in moved} if after else {}
+    put(MOVED, ":".join(at if name == "map" else f"{at:.5f}" for name, at in place.items()))
     data = {
         "key": fitted.semantic.content,
         "chosen": packed(selection),
@@ -110,6 +112,7 @@ def inspect(shown: Shown) -> None:
     _wire(
         data=data, key=WIRE, on_picked_change=partial(pick, fitted), on_moved_change=partial(move, fitted, method),
         on_pin_change=partial(keep, PIN), on_maps_change=partial(keep, LARGE), on_bars_change=partial(keep, BARS),
+        on_turn_change=partial(keep, TURN),
     )  # fmt: skip
     with right:
         search(loaded, fitted, bool(chosen))
@@ -139,7 +142,7 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
     st.session_state["kept_rows"] = put(ROWS, ranges)
     if len(ranges) > MAX_ROWS:
         st.caption("This selection is too large for a link: the link opens without it.")
-    selected = compute.with_places(fitted, second)
+    selected = compute.with_places(fitted, second, method)
     selected = selected.loc[list(chosen)] if chosen else selected
     title = f"{count:,} selected sentence{'s' * (count != 1)}" if chosen else f"All {len(table):,} sentences"
     with st.expander(title, expanded=count > 1):
@@ -169,7 +172,7 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
             partial(figure, chosen=chosen),
             caption=f"{loaded.title}, weights {loaded.short}. {compute.caption(method, fitted, second)}",
             vectors=partial(compute.vectors_of, fitted, second, chosen),
-            page=page,
+            page=partial(page, arrangement()),
         )
 
 
@@ -186,7 +189,7 @@ def unpacked(text: str, count: int) -> np.ndarray:
 
 def event_of(name: str) -> dict[str, Any]:
     """Return the last event of this name that the browser sent, for example {key, id, map, x, y, at} for "moved". The
-    names are "picked", "moved", "pin", "maps" and "bars"."""
+    names are "picked", "moved", "pin", "maps", "bars" and "turn"."""
     return dict(st.session_state[WIRE][name] or {})
 
 
@@ -199,8 +202,14 @@ def pick(fitted: spaces.Spaces) -> None:
         st.session_state.update(find=picked.get("find", ""), find_by=WORDS)
 
 
+def arrangement() -> dict[str, str]:
+    """Return what the page's URL says of the maps: which one is large, which bars are chosen, how they are turned."""
+    given = st.query_params.get
+    return {"large": given(LARGE, SEMANTIC).lower(), BARS: given(BARS, ""), TURN: given(TURN, "")}
+
+
 def keep(parameter: str) -> None:
-    """Keep the map that the user enlarged, the pinned sentence, or the chosen bars in the page's URL."""
+    """Keep the map that the user enlarged, the pinned sentence, the chosen bars or the turn in the page's URL."""
     put(parameter, event_of(parameter).get("value", ""))
 
 
@@ -215,13 +224,13 @@ def written(
     loaded: state.Loaded, fitted: spaces.Spaces, method: geometry.Method, row: str, lang: str
 ) -> dict[str, str] | None:
     """Return the sentences generated before and after the user dragged the star; None if it was not dragged here."""
-    moved, known = st.session_state["moved"], (SEMANTIC, loaded.second_latent)
-    if (moved["id"], *moved["of"]) != (row, fitted.semantic.digest, method) or moved["map"] not in known:
-        return None
+    moved, here = st.session_state["moved"], (row, fitted.semantic.digest, method, method.dims)
+    place = np.array([moved[side] for side in "xyz" if side in moved])
     space_of = {SEMANTIC: fitted.semantic, loaded.second_latent: fitted.second[lang]}
+    if (moved["id"], *moved["of"], len(place)) != here or moved["map"] not in space_of:
+        return None
     latents = {latent: spaces.vector(space, row) for latent, space in space_of.items()}
-    latent = moved["map"]
-    space, place = space_of[latent], np.array([moved["x"], moved["y"]])
+    latent, space = moved["map"], space_of[moved["map"]]
     goal = geometry.moved(space.projection, space.vectors[space.given], latents[latent], place)
     with failing():
         both = (latents, latents | {latent: goal})

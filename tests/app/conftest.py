@@ -84,12 +84,12 @@ class App(AppTest):
         return [json.loads(chart.spec) for chart in charts]
 
     def maps(self) -> list[list[dict[str, Any]]]:
-        """Return the panels of each map: row `ids` (N,), coordinates `xy` (N, 2), `path` of S interpolated points."""
+        """Return the panels of each map: row `ids` (N,), coordinates `xy` (N, 2 or 3), `path` of an interpolation."""
         (data,) = (data for data in self.sent() if "maps" in data)
         ids = np.array(data["rows"]["id"])
         return [[
             {"ids": ids[decoded(panel["rows"])], "path": panel["path"],
-             "xy": np.column_stack([decoded(panel[side]) for side in "xy"])}
+             "xy": np.column_stack([decoded(panel[side]) for side in "xyz" if side in panel])}
             for panel in drawn["panels"]
         ] for drawn in data["maps"]]  # fmt: skip
 

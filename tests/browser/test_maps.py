@@ -177,7 +177,20 @@ def test_points_light_up_as_one_types_and_a_click_on_the_small_map_swaps(visit: 
         page.set_viewport_size(size)
         page.wait_for_timeout(300)
         box = page.locator(".bgt-large .bgt-map").bounding_box()
-        assert box and box["y"] + box["height"] <= 900  # the map is visible without scrolling
+        tools = page.get_by_role("toolbar").bounding_box()
+        assert box and tools and max(box["y"] + box["height"], tools["y"] + 40) <= size["height"]  # both are in view
+
+
+def test_maps_in_three_dimensions_turn_together_and_a_link_keeps_their_turn(visit: Visit, address: str) -> None:
+    page = visit(f"{address}/maps?map=PCA&3d=true", quiet_404=True)
+    page.locator(".bgt-large canvas").press("ArrowRight")
+    expect(page).to_have_url(re.compile("turn=-25%3A20"))
+    page = visit(page.url, quiet_404=True)
+    expect(page.locator(".bgt-count")).to_have_text("600 sentences", timeout=60_000)
+    assert page.evaluate("window.bgtMaps.view.maps.map(map => map.turned.right)") == [-25, -25]
+    page.mouse.click(*place_of(page, 5))
+    text = page.evaluate("window.bgtMaps.view.rows.text[5]")
+    expect(page.get_by_role("group", name="Chosen sentence").first).to_contain_text(text)
 
 
 def test_many_points_are_painted_and_selected_in_time(visit: Visit, address: str) -> None:

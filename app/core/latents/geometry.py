@@ -1,4 +1,4 @@
-"""Map vectors to two dimensions, measure how trustworthy such maps are, and cluster vectors."""
+"""Map vectors to two or three dimensions, measure how trustworthy such maps are, and cluster vectors."""
 
 import warnings
 from collections.abc import Callable
@@ -35,25 +35,26 @@ FINEST = 1e-14  # points closer than this fraction of the largest coordinate als
 
 @dataclass(frozen=True)
 class Method:
-    """A method of projection to two dimensions and its settings. PCA uses neither `neighbours` nor `seed`."""
+    """A method of projection to `dims` dimensions and its settings. PCA uses neither `neighbours` nor `seed`."""
 
     name: str = "PCA"
     neighbours: int = 15  # number of neighbours for UMAP, perplexity for t-SNE
     seed: int = 0
-    # For the method "Chosen axes": the names of both axes; for an axis between two sentences, these and their language.
-    axes: tuple[str, str] = field(default=("Longer", "Question"), repr=False)
+    # For the method "Chosen axes": the names of all axes; for an axis between two sentences, these and their language.
+    axes: tuple[str, ...] = field(default=("Longer", "Question"), repr=False)
     ends: tuple[str, str, str] = field(default=("", "", ""), repr=False)
     metric: str = COSINE  # the metric, a key of SCALED
+    dims: int = field(default=2, repr=False)  # 2 or 3, the dimensions of the map
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """A map of vectors to two dimensions, fitted to rows of vectors."""
+    """A map of vectors to K = 2 or 3 dimensions, fitted to rows of vectors."""
 
-    xy: np.ndarray  # (N, 2), the coordinates of the fitted rows
-    project: Callable[[np.ndarray], np.ndarray]  # maps new rows, (M, D) -> (M, 2)
-    variance: float | None  # the fraction of the variance that two principal components explain; None for other maps
-    axes: np.ndarray | None = None  # (D, 2), the unit vectors of the axes if the map is linear
+    xy: np.ndarray  # (N, K), the coordinates of the fitted rows
+    project: Callable[[np.ndarray], np.ndarray]  # maps new rows, (M, D) -> (M, K)
+    variance: float | None  # the fraction of the variance that K principal components explain; None for other maps
+    axes: np.ndarray | None = None  # (D, K), the unit vectors of the axes if the map is linear
     read: tuple[str, ...] = ()  # a text about each axis: how well its probe predicts held-out sentences, for example
     metric: str = COSINE
     neighbours: float | None = None  # number of neighbours used; None if unknown, or if the method uses none
@@ -61,10 +62,10 @@ class Projection:
 
 @threadpool_limits.wrap(limits=1)  # on busy cores, OpenMP threads wait for each other and take 7 times as long
 def fit(vectors: np.ndarray, method: Method) -> Projection:
-    """Project vectors (N, D) to two dimensions. Equal inputs give equal maps, and equal vectors have the same place.
+    """Project vectors (N, D) as the method says. Equal inputs give equal maps, and equal vectors have the same place.
     PCA replaces t-SNE and UMAP for fewer than `LEAST` different points, because their native code may crash the
     process."""
-    plane = principal_axes(vectors, 2, method.metric)
+    plane = principal_axes(vectors, method.dims, method.metric)
     pca = Projection(plane.project(vectors), plane.project, plane.variance, plane.axes, metric=method.metric)
     if method.name == "PCA" or plane.variance == 0:
         return pca
@@ -82,12 +83,12 @@ def fit(vectors: np.ndarray, method: Method) -> Projection:
         from sklearn.manifold import TSNE
 
         used = min(method.neighbours, (len(first) - 1) / 3)
-        wide = np.pad(points[first], ((0, 0), (0, max(0, 2 - points.shape[1]))))  # t-SNE needs two axes to start from
+        wide = np.pad(points[first], ((0, 0), (0, max(0, method.dims - points.shape[1]))))  # t-SNE starts from these
         settings = {"init": "pca", "angle": ANGLE, "max_iter": STEPS, "random_state": method.seed, "n_jobs": 1}
-        xy = TSNE(2, perplexity=used, **settings).fit_transform(wide)
+        xy = TSNE(method.dims, perplexity=used, **settings).fit_transform(wide)
     else:
         used = min(method.neighbours, len(first) - 1)
-        xy = umap(points[first], int(used), method.seed)
+        xy = umap(points[first], int(used), method.seed, method.dims)
     return replace(placed(vectors, xy[place], method.metric), neighbours=used)
 
 
@@ -106,7 +107,7 @@ def different(points: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def placed(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> Projection:
-    """Return a map on which vectors (N, D) have the given coordinates `xy` (N, 2). A new row gets the median
+    """Return a map on which vectors (N, D) have the given coordinates `xy` (N, K). A new row gets the median
     coordinates of its nearest rows; the mean could be in the empty space between two parts of the map."""
 
     def among_neighbours(new: np.ndarray) -> np.ndarray:
@@ -171,7 +172,7 @@ def least_variance(mean_square: float, metric: str) -> float:
     return max(ROUNDING[metric] * mean_square, float(np.finfo(float).tiny))
 
 
-def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
+def umap(points: np.ndarray, neighbours: int, seed: int, dims: int) -> np.ndarray:
     """Map points (N, K) by UMAP with exact neighbours. UMAP's own neighbour search takes half a minute to compile."""
     from sklearn.neighbors import NearestNeighbors
     from umap import UMAP, umap_
@@ -182,15 +183,14 @@ def umap(points: np.ndarray, neighbours: int, seed: int) -> np.ndarray:
     distances, nearest_rows = NearestNeighbors(n_neighbors=neighbours, algorithm="brute").fit(points).kneighbors(points)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "precomputed_knn")  # UMAP warns that `transform`, unused here, fails
-        reducer = UMAP(
-            n_neighbors=neighbours, random_state=seed, n_jobs=1, precomputed_knn=(nearest_rows, distances)
-        ).fit(points)
+        known = {"precomputed_knn": (nearest_rows, distances)}
+        reducer = UMAP(neighbours, dims, random_state=seed, n_jobs=1, **known).fit(points)
     return reducer.embedding_
 
 
 def moved(projection: Projection, vectors: np.ndarray, vector: np.ndarray, xy: np.ndarray) -> np.ndarray:
-    """Change a vector (D,) so that its place on the map of vectors (N, D) is `xy` (2,). On a linear map, the vector
-    moves along the map's two axes. On other maps, it becomes the mean of the vectors nearest to `xy`. For the cosine
+    """Change a vector (D,) so that its place on the map of vectors (N, D) is `xy` (K,). On a linear map, the vector
+    moves along the map's axes. On other maps, it becomes the mean of the vectors nearest to `xy`. For the cosine
     metric, its length does not change, so that it cannot reach every place on a linear map."""
     scaled = SCALED[projection.metric]
     start = scaled(vector[None])[0]

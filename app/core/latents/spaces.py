@@ -67,7 +67,7 @@ def content(table: pd.DataFrame) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """A map of one latent: a table of sentences with their coordinates `x` and `y`, and their vectors (N, D)."""
+    """A map of one latent: a table of sentences with their coordinates `x`, `y` (and `z`), and their vectors (N, D)."""
 
     rows: pd.DataFrame
     vectors: np.ndarray
@@ -87,6 +87,11 @@ class Space:
 
 # Streamlit's caches hash a `Loaded` model or a `Space` by its attribute `digest`.
 BY_DIGEST = state.BY_DIGEST | {Space: attrgetter("digest")}
+
+
+def sides(table: pd.DataFrame) -> list[str]:
+    """Return the names of the columns of coordinates: x and y, and z if the map has three dimensions."""
+    return [side for side in "xyz" if side in table]
 
 
 class Spaces(NamedTuple):
@@ -114,11 +119,11 @@ def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Met
         projection = on_axes(given, [axis(loaded, langs, latent, name, given, method) for name in method.axes])
     else:
         projection = _fitted(digest, method, given, loaded.info.get("folder", ""))
-    xy = np.empty((len(table), 2))
+    xy = np.empty((len(table), projection.xy.shape[1]))
     xy[~own] = projection.xy
     if own.any():
         xy[own] = projection.project(vectors[own])
-    return Space(table.assign(x=xy[:, 0], y=xy[:, 1]), vectors, projection, digest)
+    return Space(table.assign(**dict(zip("xyz", xy.T, strict=False))), vectors, projection, digest)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
@@ -216,7 +221,7 @@ def key(model: str, table: pd.DataFrame, latent: str) -> str:
 
 def name(key: str, method: geometry.Method) -> str:
     """Return the name under which the map of these vectors by this method is stored."""
-    return hashlib.sha256(f"{key} {method}".encode()).hexdigest()
+    return hashlib.sha256(f"{key} {method}{' in 3-D' * (method.dims == 3)}".encode()).hexdigest()
 
 
 def read(folder: Path) -> dict[str, np.ndarray]:
@@ -366,17 +371,17 @@ def reading(scores: np.ndarray, values: np.ndarray, different: int) -> Reading:
     return Reading("correlation", correlation, math.tanh(z - half), math.tanh(z + half))
 
 
-def on_axes(vectors: np.ndarray, pair: Sequence[Axis]) -> geometry.Projection:
-    """Return the map of vectors (N, D) whose coordinates are the scores on these two axes."""
-    weights = np.column_stack([axis.weights for axis in pair]).astype(np.float32)  # (D, 2)
-    bias = np.array([axis.bias for axis in pair], np.float32)
+def on_axes(vectors: np.ndarray, chosen: Sequence[Axis]) -> geometry.Projection:
+    """Return the map of vectors (N, D) whose coordinates are the scores on these axes."""
+    weights = np.column_stack([axis.weights for axis in chosen]).astype(np.float32)  # (D, K)
+    bias = np.array([axis.bias for axis in chosen], np.float32)
 
     def project(new: np.ndarray) -> np.ndarray:
         blocks = [new[start : start + geometry.BLOCK] for start in range(0, len(new), geometry.BLOCK)]
         return np.concatenate([unit(block) @ weights + bias for block in blocks])
 
-    # `pinv` gives, for each score, the shortest vector that adds 1 to this score, and 0 to the other.
-    read = tuple(f"{axis.name.lower()} {axis.reading}" for axis in pair)
+    # `pinv` gives, for each score, the shortest vector that adds 1 to this score, and 0 to the others.
+    read = tuple(f"{axis.name.lower()} {axis.reading}" for axis in chosen)
     return geometry.Projection(project(vectors), project, None, np.linalg.pinv(weights).T, read)
 
 

@@ -44,26 +44,41 @@ class OneMap {
     new ResizeObserver(() => this.resize()).observe(this.box);
   }
 
-  // Sets the map's points: {name, title, panels: [{title, rows, x, y, path}]}.
+  // Sets the map's points: {name, title, panels: [{title, rows, x, y, z, path}]}. A map in two dimensions has no z.
   draw(spec) {
     [this.name, this.title] = [spec.name, spec.title];
     this.box.setAttribute("aria-label", `Map of the ${this.title[0].toLowerCase()}${this.title.slice(1)}: ${this.view.size} sentences, coloured by ${this.view.colour.title.toLowerCase()}. A table below lists the same sentences.`);
-    this.canvas.setAttribute("aria-label", `${this.title}: arrow keys go to the nearest point in a direction, Page Up and Page Down through all points; Enter selects a point, plus and minus zoom`);
+    this.canvas.setAttribute("aria-label", `${this.title}: arrow keys go to the nearest point in a direction, Page Up and Page Down through all points; Enter selects a point, plus and minus zoom${this.view.solid ? "; while Turn is pressed, arrow keys turn the map" : ""}`);
     if (spec !== this.spec) {
       const size = this.view.size;
       this.panelOf = new Int16Array(size).fill(-1);
       this.x = new Float64Array(size);
       this.y = new Float64Array(size);
-      this.panels = spec.panels.map(({ title, rows, x, y, path }, number) => {
+      this.depth = new Float64Array(size);
+      this.panels = spec.panels.map(({ title, rows, x, y, z, path }, number) => {
         const panel = { title, path, rows: Int32Array.from(numbers(rows)), x: numbers(x), y: numbers(y) };
-        panel.rows.forEach((row, at) => {
-          [this.panelOf[row], this.x[row], this.y[row]] = [number, panel.x[at], panel.y[at]];
-        });
+        if (z) panel.solid = solidOf({ x: panel.x, y: panel.y, z: numbers(z) });
+        panel.rows.forEach((row) => { this.panelOf[row] = number; });
         return panel;
       });
       this.spec = spec;
+      this.place();
     }
     this.resize();
+  }
+
+  // Sets the place of each row on the screen. Points that have a third coordinate are turned as the view is turned.
+  place() {
+    this.turned = this.view.turn;
+    this.panels.forEach((panel) => {
+      if (panel.solid) turnPanel(panel, this.turned);
+      for (let at = 0; at < panel.rows.length; at++) {
+        const row = panel.rows[at];
+        this.x[row] = panel.x[at];
+        this.y[row] = panel.y[at];
+        if (panel.depth) this.depth[row] = panel.depth[at];
+      }
+    });
   }
 
   get small() {
@@ -100,8 +115,12 @@ class OneMap {
 
   // Returns the view (middle and scale) that shows all points of a panel.
   home(panel) {
-    const [x, y] = [panel.x, panel.y].map(range).map(([low, high]) => ({ middle: (low + high) / 2 || 0, extent: high - low || 1 }));
     const margin = this.small ? MARGIN / 2 : MARGIN;
+    if (panel.solid) {
+      const { middle, reach } = panel.solid;
+      return { x: middle[0], y: middle[1], scale: Math.max((Math.min(panel.box.width, panel.box.height) / 2 - margin) / reach, 1e-9) };
+    }
+    const [x, y] = [panel.x, panel.y].map(range).map(([low, high]) => ({ middle: (low + high) / 2 || 0, extent: high - low || 1 }));
     const scale = Math.min((panel.box.width - 2 * margin) / x.extent, (panel.box.height - 2 * margin) / y.extent);
     return { x: x.middle, y: y.middle, scale: Math.max(scale, 1e-9) };
   }
@@ -116,6 +135,7 @@ class OneMap {
 
   paint() {
     if (!this.panels?.[0]?.box) return;
+    if (this.turned !== this.view.turn) this.place();
     const context = this.canvas.getContext("2d");
     const { ratio, view } = this;
     context.setTransform(1, 0, 0, 1, 0, 0);
@@ -200,7 +220,7 @@ class OneMap {
     const star = event.target.closest?.('.bgt-star[data-movable="true"]');
     const select = this.view.mode === "select" && (event.pointerType !== "touch" || this.view.armed);
     this.held = { spot, star, from: [event.clientX, event.clientY], last: event, trail: select && !star ? [[spot.left, spot.top]] : null };
-    if (!select && !star && event.pointerType === "touch" && this.view.mode !== "pan") return; // let the finger scroll the page
+    if (!select && !star && event.pointerType === "touch" && this.view.mode === "select") return; // let the finger scroll the page
     event.preventDefault();
     this.canvas.focus({ preventScroll: true });
     this.box.setPointerCapture(event.pointerId);
@@ -213,7 +233,7 @@ class OneMap {
       this.view.tip(spot ? this.nearest(event, spot) : -1, event);
     } else if (this.held.star) {
       const spot = this.spot(event);
-      if (spot && spot.panel === this.held.spot.panel) this.view.drag(this, spot, false);
+      if (spot && spot.panel === this.held.spot.panel) this.view.drag(this, this.spotAt(this.view.lit.focus, spot.panel, spot.x, spot.y), false);
     } else if (this.held.trail) {
       const frame = this.box.getBoundingClientRect();
       const [left, top] = [event.clientX - frame.left, event.clientY - frame.top];
@@ -223,6 +243,9 @@ class OneMap {
       this.lasso.setAttribute("d", `M${this.held.trail.join("L")}Z`);
     } else if (this.view.mode === "pan") {
       this.shift(this.held.spot.panel, this.held.last, event);
+      this.held.last = event;
+    } else if (this.view.mode === "turn") {
+      this.view.turnBy(DEGREES * (event.clientX - this.held.last.clientX), DEGREES * (event.clientY - this.held.last.clientY));
       this.held.last = event;
     }
   }
@@ -241,7 +264,8 @@ class OneMap {
     const moved = Math.hypot(event.clientX - held.from[0], event.clientY - held.from[1]);
     if (held.star && moved > CLICK) {
       const spot = this.spot(event);
-      this.view.drag(this, spot?.panel === held.spot.panel ? spot : this.view.dragged, true);
+      const inside = spot?.panel === held.spot.panel;
+      this.view.drag(this, inside ? this.spotAt(this.view.lit.focus, spot.panel, spot.x, spot.y) : this.view.dragged, true);
     } else if (moved <= CLICK && !(held.trail?.length > 3)) {
       this.click(event, held.spot);
     } else if (held.trail) {
@@ -302,12 +326,14 @@ class OneMap {
     this.refresh();
   }
 
-  // Arrow keys go to the nearest point in a direction, or, with Shift, move the star. Page Up and Page Down go through all
+  // Arrow keys turn the map in the mode "turn". Otherwise they go to the nearest point in a direction, or, with Shift, move
+  // the star. Page Up and Page Down go through all
   // points. Enter selects the point.
   key(event) {
     const step = ARROWS[event.key];
     const [zoom, { focus = -1, movable = [] }] = [{ "+": 1.4, "-": 1 / 1.4 }[event.key], this.view.lit ?? {}];
     if (step && event.shiftKey && focus >= 0 && movable.includes(this.name)) this.nudge(focus, step);
+    else if (step && this.view.mode === "turn") this.view.turnBy(KEYED * step[0], KEYED * step[1]);
     else if (step || event.key.startsWith("Page")) this.walk(event.key);
     else if ([" ", "Enter"].includes(event.key) && this.small) this.view.enlarge(this);
     else if ([" ", "Enter"].includes(event.key) && this.cursor >= 0) this.view.click(this.cursor);
@@ -318,10 +344,22 @@ class OneMap {
   }
 
   nudge(focus, [dx, dy]) {
-    const before = this.view.dragged?.map === this ? this.view.dragged : { panel: this.panelOf[focus], x: this.x[focus], y: this.y[focus] };
-    if (before.panel < 0) return;
-    const { scale } = this.panels[before.panel].view;
-    this.view.drag(this, { panel: before.panel, x: before.x + (STEP * dx) / scale, y: before.y - (STEP * dy) / scale }, true);
+    const panel = this.panelOf[focus];
+    if (panel < 0) return;
+    const [[x, y], { scale }] = [this.starAt(focus), this.panels[panel].view];
+    this.view.drag(this, this.spotAt(focus, panel, x + (STEP * dx) / scale, y - (STEP * dy) / scale), true);
+  }
+
+  // Returns where the star of the row `focus` is seen, dragged or at the row's own place: [x, y, depth].
+  starAt(focus) {
+    const moved = this.view.dragged;
+    if (moved?.map === this && moved.focus === focus) return seenAt(this.panels[moved.panel], moved, this.turned);
+    return [this.x[focus], this.y[focus], this.depth[focus]];
+  }
+
+  // Returns the place on the map where the star is seen at (x, y): the star keeps its depth while it is dragged.
+  spotAt(focus, panel, x, y) {
+    return { panel, ...placeOf(this.panels[panel], [x, y, this.starAt(focus)[2]], this.turned) };
   }
 
   // Goes to another point, as `reached` defines for the key, and announces its text to screen readers.
@@ -348,6 +386,7 @@ class OneMap {
     const several = this.panels.length > 1;
     if (several) shape(titles, "text", { x: 6, y: TITLE - 7 }, this.title);
     this.panels.forEach(({ title, box }) => shape(titles, "text", { x: box.left + 6, y: box.top - 7 }, several ? title : `${this.title}  ${title}`));
+    if (!this.small) this.panels.filter(({ solid }) => solid).forEach((panel) => tripod(titles, panel, this.turned));
     if (this.view.joined && this.panels.length === 1) this.join(pairs);
     this.panels.forEach(({ path }, at) => { if (path.length) this.path(paths, at, path); });
     const { focus = -1, near = [] } = this.view.lit ?? {};
@@ -381,7 +420,7 @@ class OneMap {
 
   // Draws the steps of an interpolation between two sentences; only the first and the last have their number.
   path(layer, panel, steps) {
-    const places = steps.map(([x, y]) => this.pixels(panel, x, y));
+    const places = steps.map(([x, y, z]) => this.pixels(panel, ...seenAt(this.panels[panel], { x, y, z }, this.turned)));
     shape(layer, "path", { d: `M${places.join("L")}`, class: "bgt-path" });
     places.forEach(([cx, cy], at) => {
       shape(layer, "circle", { cx, cy, r: 3 });
@@ -393,7 +432,7 @@ class OneMap {
   star(layer, focus) {
     const moved = this.view.dragged;
     const home = this.pixelsOf(focus);
-    const away = moved?.map === this && moved.focus === focus ? this.pixels(moved.panel, moved.x, moved.y) : null;
+    const away = moved?.map === this && moved.focus === focus ? this.pixels(moved.panel, ...this.starAt(focus)) : null;
     const at = away ?? home;
     if (!at) return null;
     if (away && home) shape(this.layers.paths, "line", { x1: home[0], y1: home[1], x2: at[0], y2: at[1], class: "bgt-drawn" });
@@ -446,40 +485,5 @@ class OneMap {
     const place = places.find(fits);
     if (place) taken.push([place[0], place[1], place[0] + width, place[1] + height]);
     return place;
-  }
-
-  // Returns the map as SVG of this size in pixels. More than `VECTORS` points are an embedded image.
-  drawing(width, height) {
-    const small = this.printed;
-    this.printed = true; // print all texts, also of a map that is small on the screen
-    this.resize(width, height);
-    const look = this.view.look();
-    const round = (value) => Math.round(value * 100) / 100;
-    const parts = [`<rect width="${width}" height="${height}" fill="#f7f7f7"/>`];
-    if (this.view.size > VECTORS) parts.push(`<image width="${width}" height="${height}" href="${this.canvas.toDataURL()}"/>`);
-    else this.panels.forEach((panel) => panel.rows.forEach((row, at) => {
-      const state = this.view.states[row];
-      const [left, top] = this.inPanel(panel, panel.x[at], panel.y[at]);
-      if (!state || left < 0 || top < 0 || left > panel.box.width || top > panel.box.height) return;
-      const [x, y, size] = [left + panel.box.left, top + panel.box.top, (width < 350 ? 0.5 : 0.65) * look.size(row)].map(round);
-      const corners = SHAPES[look.shape(row)]?.map(([dx, dy]) => [round(x + dx * size), round(y + dy * size)]);
-      const d = corners ? `M${corners.join("L")}Z` : `M${round(x - size)} ${y}a${size} ${size} 0 1 0 ${2 * size} 0a${size} ${size} 0 1 0 ${-2 * size} 0`;
-      parts.push(`<path d="${d}" fill="${look.colour(row)}" opacity="${ALPHA[state]}"/>`);
-    }));
-    if (this.view.dense) {
-      const path = this.panels.flatMap((panel) => (panel.contours ??= contours(panel)).map(([x, y, toX, toY]) => {
-        const ends = [[x, y], [toX, toY]].map((end) => this.inPanel(panel, ...end).map((value, side) => round(value + [panel.box.left, panel.box.top][side])));
-        return `M${ends.join("L")}`;
-      }));
-      parts.push(`<path d="${path.join("")}" fill="none" stroke="#999" stroke-width="0.6"/>`);
-    }
-    const over = this.over.cloneNode(true);
-    const [from, to] = [this.over, over].map((root) => [...root.querySelectorAll("*")]);
-    from.forEach((element, at) => {
-      const style = getComputedStyle(element);
-      ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-style", "font-weight", "paint-order"].forEach((name) => to[at].setAttribute(name, style.getPropertyValue(name)));
-    });
-    this.printed = small;
-    return parts.join("") + over.innerHTML;
   }
 }

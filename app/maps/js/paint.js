@@ -59,14 +59,16 @@ function sprite(cache, shape, colour, size, ratio, edge) {
 // Paints the marks of a panel's rows, the faintest first. `look` has functions that return a row's shape, size and colour.
 function paintMarks(context, panel, place, look, states, cache, ratio) {
   for (let state = FILTERED; state <= SHOWN; state++) {
-    context.globalAlpha = ALPHA[state];
-    for (let at = 0; at < panel.rows.length; at++) {
+    for (let step = 0; step < panel.rows.length; step++) {
+      const at = panel.order ? panel.order[step] : step;
       const row = panel.rows[at];
       if (states[row] !== state) continue;
       const [x, y] = place(panel.x[at], panel.y[at]);
       if (x < -8 || y < -8 || x > panel.box.width + 8 || y > panel.box.height + 8) continue;
       const colour = state === FILTERED ? look.edge : look.colour(row);
-      const picture = sprite(cache, look.shape(row), colour, look.size(row), ratio, look.own(row) ? look.ink : look.edge);
+      const depth = cue(panel, at);
+      context.globalAlpha = depth.alpha * ALPHA[state];
+      const picture = sprite(cache, look.shape(row), colour, depth.size * look.size(row), ratio, look.own(row) ? look.ink : look.edge);
       const side = picture.width / ratio;
       context.drawImage(picture, x - side / 2, y - side / 2, side, side);
     }
@@ -80,15 +82,18 @@ function paintPixels(context, panel, look, states, ratio, ground, total) {
   const picture = new ImageData(width, height);
   const { data } = picture;
   for (let at = 0; at < data.length; at += 4) [data[at], data[at + 1], data[at + 2], data[at + 3]] = [...ground, 255];
-  const side = Math.max(2, Math.round(2 * radius(total) * ratio));
+  const usual = Math.max(2, Math.round(2 * radius(total) * ratio));
   const strength = Math.max(0.12, Math.min(1, (SPRITES / total) ** 0.5));
   const shades = look.palette.map(rgb);
   const { scale, x: middleX, y: middleY } = panel.view;
   for (let state = FILTERED; state <= SHOWN; state++) {
-    const alpha = ALPHA[state] * strength;
-    for (let at = 0; at < panel.rows.length; at++) {
+    for (let step = 0; step < panel.rows.length; step++) {
+      const at = panel.order ? panel.order[step] : step;
       const row = panel.rows[at];
       if (states[row] !== state) continue;
+      const depth = cue(panel, at);
+      const alpha = depth.alpha * ALPHA[state] * strength;
+      const side = Math.max(1, Math.round(depth.size * usual));
       const left = Math.round(width / 2 + (panel.x[at] - middleX) * scale * ratio - side / 2);
       const top = Math.round(height / 2 - (panel.y[at] - middleY) * scale * ratio - side / 2);
       if (left < 0 || top < 0 || left + side > width || top + side > height) continue;

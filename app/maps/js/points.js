@@ -70,11 +70,12 @@ function rowsInside(panel, polygon, size, open) {
   return bits;
 }
 
-// Returns the row of a panel that is nearest to (x, y), in map coordinates; -1 if no row is nearer than `within`.
+// Returns the row of a panel that is nearest to (x, y), in map coordinates; -1 if no row is nearer than `within`. Where
+// points overlap on a map in three dimensions, one that is nearer to the viewer is preferred.
 function nearestRow(panel, x, y, within, open) {
   let [nearest, least] = [-1, within * within];
   for (let at = 0; at < panel.rows.length; at++) {
-    const distance = (panel.x[at] - x) ** 2 + (panel.y[at] - y) ** 2;
+    const distance = ((panel.x[at] - x) ** 2 + (panel.y[at] - y) ** 2) / cue(panel, at).alpha;
     if (distance < least && open(panel.rows[at])) [nearest, least] = [panel.rows[at], distance];
   }
   return nearest;

@@ -2,6 +2,7 @@
 // depend on a server, so that the app's page, a notebook and a saved file can all show it. These hosts call `draw` with the
 // data, and `light` with the selected and highlighted rows. User actions call `host(name, value)`.
 const [LETTER, PRINTED] = [13, 10]; // size in pixels of the texts on the maps: on the screen, in print
+const TOUCH = window.matchMedia("(hover: none)"); // whether the main pointer is a finger
 const PAUSE = 400; // milliseconds between two requests while the star is dragged
 
 class View {
@@ -20,7 +21,10 @@ class View {
     this.modes = {
       select: this.tool("Select", "Draw around points with the mouse; a click selects one point", (event) => this.setMode("select", event)),
       pan: this.tool("Pan", "Move the maps", (event) => this.setMode("pan", event)),
+      turn: this.tool("Turn", "Turn the maps by dragging or by arrow keys; a click selects one point", (event) => this.setMode("turn", event)),
     };
+    this.front = this.tool("Front", "Show x to the right and y upwards again", () => this.turnTo({ right: 0, down: 0 }));
+    this.turn = OPENING;
     this.tool("+", "Zoom in", () => this.maps.forEach((map) => map.zoom(1.4)));
     this.tool("−", "Zoom out", () => this.maps.forEach((map) => map.zoom(1 / 1.4)));
     this.tool("Reset", "Show all points of each map", () => this.maps.forEach((map) => map.reset()));
@@ -58,17 +62,24 @@ class View {
   // On a touch screen, a finger scrolls the page. After a tap on "Select", it draws one lasso.
   setMode(mode, event) {
     this.mode = mode;
-    this.armed = mode === "select" && event?.pointerType === "touch";
     this.root.dataset.mode = mode;
-    this.root.dataset.armed = this.armed;
-    Object.entries(this.modes).forEach(([name, button]) => button.setAttribute("aria-pressed", name === mode));
-    if (this.armed) this.say("Draw around points with a finger.");
+    this.arm(mode !== "pan" && event?.pointerType === "touch");
+    if (this.armed && mode === "select") this.say("Draw around points with a finger.");
   }
 
-  // Draws {key, rows, languages, maps, columns, colour, shapes, lines, large, file}, from `view` in `app/maps/compute.py`.
+  // While the map is armed, a finger draws or turns instead of scrolling. Without a mouse, only then is "Select" pressed.
+  arm(armed) {
+    this.armed = armed;
+    this.root.dataset.armed = armed;
+    const active = (name) => name === this.mode && (name !== "select" || armed || !TOUCH.matches);
+    Object.entries(this.modes).forEach(([name, button]) => button.setAttribute("aria-pressed", active(name)));
+  }
+
+  // Draws {key, rows, languages, maps, columns, colour, shapes, lines, large, turn, file}, from `view` in `app/maps/compute.py`.
   draw(data) {
     const other = this.key !== data.key;
     Object.assign(this, { file: data.file, dense: data.lines.includes("density"), joined: data.lines.includes("translations"), shapes: data.shapes });
+    this.measure(data, other);
     if (other) {
       [this.key, this.rows, this.size, this.langNames] = [data.key, data.rows, data.rows.id.length, data.languages];
       [this.lower, this.typed, this.dragged, this.closed, this.lit] = [null, null, null, null, null];
@@ -97,6 +108,30 @@ class View {
     this.barsDrawn = bars;
     this.change();
     this.root.dataset.drawn = data.key;
+  }
+
+  // Notes whether the maps have three dimensions, and how they are turned at first.
+  measure(data, other) {
+    const solid = data.maps.some(({ panels }) => panels.some(({ z }) => z));
+    if (other) this.turn = turnOf(data.turn ?? "");
+    if (solid !== Boolean(this.solid)) this.setMode(solid ? "turn" : "select");
+    this.solid = solid;
+    this.modes.turn.hidden = this.front.hidden = !solid;
+  }
+
+  turnBy(right, down) {
+    this.turnTo(further(this.turn, right, down));
+  }
+
+  // Turns all maps, and tells the host and screen readers when the maps have stopped.
+  turnTo(turn) {
+    this.turn = turn;
+    this.maps.forEach((map) => map.refresh());
+    clearTimeout(this.turning);
+    this.turning = setTimeout(() => {
+      this.say(`Turned: ${turnInWords(turn)}`);
+      this.host("turn", { value: turnText(turn) });
+    }, PAUSE);
   }
 
   // Moves each map to its place on the page.
@@ -210,8 +245,7 @@ class View {
 
   // Selects rows. The host answers with their nearest rows; until then, only the selected rows are highlighted.
   choose(bits, further = false, focus = -1, find = "") {
-    this.armed = false;
-    this.root.dataset.armed = false;
+    if (this.mode === "select") this.arm(false);
     if (bits.length && !bits.some(Boolean)) {
       this.say("No sentence is inside the line: the selection does not change.");
       return;
@@ -258,8 +292,8 @@ class View {
   // Moves the star to a spot of a map. Requests a sentence for this spot when the star is dropped, and at intervals before.
   drag(map, spot, dropped) {
     if (!spot) return;
-    const { focus } = this.lit;
-    this.dragged = { map, focus, panel: spot.panel, x: spot.x, y: spot.y };
+    const [{ focus }, { panel, x, y, z }] = [this.lit, spot];
+    this.dragged = { map, focus, panel, x, y, z };
     this.closed = null;
     map.overlay();
     const now = performance.now();
@@ -267,7 +301,7 @@ class View {
     if (dropped && map.small) this.enlarge(map); // only the large map has room for the generated sentence
     if (!dropped && (this.waiting || now - (this.sent ?? 0) < PAUSE)) return;
     [this.waiting, this.sent] = [true, now];
-    this.host("moved", { key: this.key, id: this.rows.id[focus], map: map.name, x: spot.x, y: spot.y, at: now });
+    this.host("moved", { key: this.key, id: this.rows.id[focus], map: map.name, x, y, z, at: now });
   }
 
   // Shows a sentence and its translation beside the pointer.
@@ -311,7 +345,7 @@ class View {
       const share = wide ? (at ? 0.36 : 0.62) * total : total;
       const tall = wide && at ? height / (this.maps.length - 1) : at ? 0.6 * height : height;
       const [x, y] = wide ? [at ? total - share : 0, Math.max(0, at - 1) * tall] : [0, at ? height + (at - 1) * tall : 0];
-      return { bottom: y + tall, drawing: `<g transform="translate(${x} ${y})">${map.drawing(share, tall - 6)}</g>` };
+      return { bottom: y + tall, drawing: `<g transform="translate(${x} ${y})">${drawing(map, share, tall - 6)}</g>` };
     });
     const bottom = Math.max(...maps.map((map) => map.bottom));
     const text = (caption.match(/.+/g) ?? []).map((line, at) => `<text x="4" y="${bottom + legend.height + 12 * (at + 1)}" font-size="9" fill="#666">${escaped(line)}</text>`);

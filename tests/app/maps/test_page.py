@@ -105,6 +105,7 @@ def test_other_sentences_end_the_selection_and_those_shown_are_exported(
     exported = next(table for name, table in given.items() if name.startswith("bgt-maps"))
     for panels in app.maps():
         assert sorted(exported["id"]) == sorted(drawn(panels)) and len(exported) == 200
+    assert "vector lengths" in exported["map"].iloc[0] and {"x_semantic", "y_language"} < {*exported}
 
 
 @pytest.mark.usefixtures("fresh")
@@ -249,15 +250,16 @@ def test_maps_have_the_axes_that_were_asked_for_and_say_how_well_they_are_read(o
 
 def test_an_axis_between_two_sentences_has_them_at_0_and_1_and_components_are_those_of_pca(opened: Open) -> None:
     ends = {"axis_start": "Where is the dog?", "axis_end": "It was late."}
-    app = opened("maps", map="Chosen axes", axis_x="Between two sentences", axis_y="PCA 2", **ends)
+    three = {"map": "Chosen axes", "3d": "true", "axis_x": "Between two sentences", "axis_y": "PCA 1"}
+    app = opened("maps", axis_z="PCA 3", **three, **ends)
     for text in ends.values():
         app.text_area[0].set_value(text)
         app.press("Draw as stars")
     ((semantic,), _) = app.maps()
-    x, y = semantic["xy"].T
+    x, _, z = semantic["xy"].T
     assert x[-2:] == pytest.approx([0, 1], abs=1e-3)
-    pca = opened("maps", map="PCA").maps()[0][0]["xy"][:, 1]
-    assert abs(np.corrcoef(y[:600], pca)[0, 1]) > 0.999
+    pca = opened("maps", map="PCA", **{"3d": "true"}).maps()[0][0]["xy"][:, 2]
+    assert abs(np.corrcoef(z[:600], pca)[0, 1]) > 0.999
 
 
 def kept(app: Any, name: str, chosen: Sequence[str]) -> None:

@@ -20,14 +20,15 @@ def vectors() -> np.ndarray:
     return np.random.default_rng(0).normal(size=(40, 7)).astype(np.float32)
 
 
-def test_pca_is_the_projection_on_the_leading_eigenvectors(vectors: np.ndarray) -> None:
-    projection = geometry.fit(vectors, geometry.Method())
+@pytest.mark.parametrize("dims", [2, 3])
+def test_pca_is_the_projection_on_the_leading_eigenvectors(vectors: np.ndarray, dims: int) -> None:
+    projection = geometry.fit(vectors, geometry.Method(dims=dims))
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     centred = unit - unit.mean(0)
     values, axes = np.linalg.eigh(centred.T @ centred)
-    expected = centred @ axes[:, ::-1][:, :2]
+    expected = centred @ axes[:, ::-1][:, :dims]
     assert_close(np.abs(projection.xy), np.abs(expected))  # the sign of an axis is arbitrary
-    assert_close(projection.variance, values[-2:].sum() / values.sum())
+    assert_close(projection.variance, values[-dims:].sum() / values.sum())
 
 
 @pytest.mark.slow
@@ -46,9 +47,9 @@ near = [rows[:1] * (1 + step * rows[:24]) for step in (1e-8, 1e-7, 1e-6)]
 for vectors in [line, line[:, :1], *copies, *few, *sizes, *wide, *near, rows + 1e4]:
     vectors = vectors.astype(np.float32)
     for name in ("t-SNE", "UMAP") if len(vectors) < 6 else ("t-SNE",):  # UMAP is slow uncompiled
-        for metric in SCALED:
-            xy = fit(vectors, Method(name, 15, metric=metric)).xy
-            assert xy.shape == (len(vectors), 2) and np.isfinite(xy).all(), (name, metric, vectors)
+        for metric, dims in zip(SCALED, (2, 3) if len(vectors) > 2 else (2, 2)):
+            xy = fit(vectors, Method(name, 15, metric=metric, dims=dims)).xy
+            assert xy.shape == (len(vectors), dims) and np.isfinite(xy).all(), (name, metric, vectors)
             same = (vectors[:, None] == vectors).all(-1)
             assert (xy[:, None] == xy).all(-1)[same].all(), (name, metric, vectors)
 """

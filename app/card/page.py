@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import controls, exports, inventory, rows, state
+from app.core import controls, exports, inventory, results, rows, state
 from app.core.display import frame, table, verbatim
-from bgt_core.contracts import SEMANTIC
+from bgt_core.contracts import LANGUAGE
 from bgt_core.data.columns import split_langs
 from bgt_core.evaluation.bootstrap import wilson
 from bgt_core.splitting.fit import ROWS, verdict
@@ -19,12 +18,6 @@ from probes.results.store import MAJORITY
 
 PROBE_TITLES = {"punct-num": "Punctuation"}  # titles of probing tasks that differ from the task's name
 HERE = Path(__file__).parent
-BGT = "wieting2020bilingual"
-ADDRESSES = {  # key in `papers.bib` -> URL of the paper
-    BGT: "https://aclanthology.org/2020.emnlp-main.122/",
-    "chen2019multitask": "https://aclanthology.org/N19-1254/",
-    "wieting2017backtranslated": "https://aclanthology.org/D17-1026/",
-}
 PAPERS = {  # recipe -> key of its paper; all other recipes are from the BGT paper
     "vgvae": "chen2019multitask", **dict.fromkeys(("avg", "gran", "translator"), "wieting2017backtranslated"),
 }  # fmt: skip
@@ -46,12 +39,10 @@ TABS = {  # the fields of the model card that each tab shows
     DATA: ("data", "licence", "limits"),
 }
 FACT = 160  # width in pixels of the box that shows one number
-WIDE = 4  # maximum number of columns with scores; more are shown in further tables, to fit the page
-LONG = 12  # a table with more rows than this scrolls
-HELP_OF = {
-    "Updates": "Number of updates in the last training, which may have started from another model.",
-    "Checkpoint": "The start of the SHA-256 hash of model.safetensors. The names of exported files contain it.",
-}
+WIDE = 3  # maximum number of columns with scores; more are shown in further tables, to fit the page
+WRITTEN, BY = "written", "by"  # columns of scores of generated text: its language; the model or a baseline
+FROM = "Generated from"
+HELP_OF = {"Checkpoint": "The start of the hash of model.safetensors. Names of exported files contain it."}
 COLLAPSED = 0.1  # nats; a latent with a smaller KL holds almost no information about its sentence
 
 
@@ -60,38 +51,48 @@ def page(loaded: state.Loaded) -> None:
     for column, model in zip(st.columns(len(models), gap="large"), models, strict=True):
         with column:
             controls.model_title(model)
-            one(model)
+            (one if model.info else outside)(model)
 
 
 def one(loaded: state.Loaded) -> None:
     """Show the card of one model."""
-    if not loaded.info:
-        outside(loaded)
-        return
     info = loaded.info
     facts = {"Languages": str(len(loaded.langs)), "Parameters": f"{info['parameters'] / 1e6:.1f} M"}
     facts |= {"Updates": f"{info['step']:,}", "Checkpoint": loaded.short}
     with st.container(horizontal=True):  # a horizontal container keeps two numbers side by side on a phone
         for title, value in facts.items():
             st.metric(title, value, border=True, help=HELP_OF.get(title), width=FACT)
-    st.caption(f"Reads {loaded.translates or loaded.languages}.")
+    st.markdown(f"Reads {loaded.translates or loaded.languages}. {origin(info)}")
     card = {name: value for name, value in info.get("card", {}).items() if name not in ("scores", "probes", "schema")}
-    of_tab = {name: {key: card.pop(key) for key in keys if key in card} for name, keys in TABS.items()}
-    if not of_tab[WRITING]:
-        del of_tab[WRITING]
+    every = {name: {key: card.pop(key) for key in keys if key in card} for name, keys in TABS.items()}
+    of_tab = {name: kept for name, kept in every.items() if kept or name != WRITING}
     measured, *others, files = st.tabs(["Scores", *of_tab, "Files and settings"])
     with measured:
         scores(loaded)
         if not info.get("card"):
             st.info("This checkpoint has no card; `bgt export --card FILE` adds one: data, licences, limits.")
-        records(card)
+        records(card, loaded.short)
     for tab, (name, kept) in zip(others, of_tab.items(), strict=True):
         with tab:
             if name == TRAINING:
                 training(loaded)
-            records(kept)
+            records(kept, loaded.short)
     with files:
         stored(loaded)
+
+
+def origin(info: Mapping[str, Any]) -> str:
+    """Say in a few sentences how a model was made, from what its checkpoint stores."""
+    data = [row for row in info.get("card", {}).get("data", []) if isinstance(row, Mapping)]
+    units = {"pairs": "pairs", "sentences": "single sentences"}
+    counts = {unit: sum(row[unit] for row in data if isinstance(row.get(unit), int)) for unit in units}
+    seen = " and ".join(f"{count:,} {units[unit]}" for unit, count in counts.items() if count)
+    teachers = ", ".join(str(row["source"]).partition(",")[0] for row in data if row.get("kind") == "teacher")
+    earlier = ", starting from earlier weights" * bool(info["arguments"].get("init_from"))
+    taught = f", on {seen}" * bool(seen) + f". {verbatim(teachers)} was its teacher" * bool(teachers)
+    made = f"It was trained with the recipe {info['recipe']} for {info['step']:,} updates{earlier}{taught}"
+    steps = ", and README.md beside the weights has every step" * (Path(info["folder"]) / "README.md").is_file()
+    return f"{made}. *Training* and *Data* say more{steps}."
 
 
 def stored(loaded: state.Loaded) -> None:
@@ -118,13 +119,13 @@ def outside(loaded: state.Loaded) -> None:
     """Show what is known about a model without a card: an encoder from another library, or a split encoder."""
     widths = {latent: loaded.embed([], lang=loaded.langs[0], latent=latent).shape[1] for latent in loaded.latents}
     known = {f"Units of the {latent} latent": f"{width:,}" for latent, width in widths.items()}
-    known |= {"Languages": loaded.reads, "Fingerprint": loaded.fingerprint[:8] or loaded.short}
+    known |= {"Languages": loaded.reads, "Hash of its weights": loaded.fingerprint[:8] or loaded.short}
     if about := loaded.about:
         st.markdown(f"{loaded.device}. **{verdict(about['scores'])}**")
         shown = pd.DataFrame(about["scores"]).T.reindex(columns=list(SPLIT_SCORES)) * 100
         shown.insert(0, "part", shown.index.map(PARTS))
-        digits = dict.fromkeys(SPLIT_SCORES.values(), "%.1f")
-        frame(shown.rename(columns={"part": "Of", **SPLIT_SCORES}), "Scores of the split on held-out pairs", digits)
+        shown = shown.rename(columns={"part": "Of", **SPLIT_SCORES})
+        frame(shown, "Scores of the split on held-out pairs", dict.fromkeys(SPLIT_SCORES.values(), "%.1f"))
         known |= {"Method": about["method"], "Fitted on": f"{about['rows']:,} pairs"}
         known |= {"Measured on": f"{min(ROWS, about['held_out_rows']):,} other pairs"}
     else:
@@ -132,22 +133,50 @@ def outside(loaded: state.Loaded) -> None:
     table(pd.DataFrame(known.items(), columns=["", "Known"]), "The known properties of this encoder")
 
 
-def records(card: Mapping[str, object]) -> None:
-    """Show the fields of the model card: a list of dicts, such as the data sets, as a table; other values as text."""
+def records(card: Mapping[str, object], key: str) -> None:
+    """Show the fields of the model card: a list of dicts, such as the data sets, as a table; other values as text. The
+    user chooses the language of the text whose scores are shown."""
+    lists = {name: value for name, value in card.items() if isinstance(value, list) and value}
+    tables = {
+        name: pd.DataFrame(lines, dtype=object).map(lambda cell: "" if cell != cell else readable(cell))
+        for name, lines in lists.items() if all(isinstance(line, Mapping) for line in lines)
+    }  # fmt: skip
+    langs = dict.fromkeys(lang for shown in tables.values() for lang in shown.get(WRITTEN, []))
+    lang = controls.language("Language of the text", [*langs], f"written_{key}") if langs else ""
     for name, value in card.items():
         title = TITLES.get(name, name.capitalize())
-        st.subheader(verbatim(title))
-        if not (isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value)):
-            st.text(readable(value))
+        if WRITTEN in tables.get(name, ()):
+            in_lang = tables[name][tables[name][WRITTEN] == lang].copy()
+            with st.expander(verbatim(title), expanded=name == next(iter(card))):
+                generated(in_lang, f"The model's card: {title}") if len(in_lang) else st.text("Not measured.")
             continue
-        rows_of = pd.DataFrame(value, dtype=object).map(lambda cell: "" if cell != cell else readable(cell))
-        rows_of = rows_of.rename(  # capitalise titles that begin with a lower-case word, but not acronyms such as BLEU
-            columns=lambda title: title[:1].upper() + title[1:] if title.split(" ")[0].islower() else title
-        )
-        measured = [name for name, column in rows_of.items() if column.str.contains("[", regex=False).any()]
-        for part in np.array_split(measured, -(-len(measured) // WIDE) or 1):
-            shown, alt = rows_of.drop(columns=[*{*measured} - {*part}]), f"The model's card: {title}"
-            frame(shown, alt, height=360) if len(shown) > LONG else table(shown, alt)
+        st.subheader(verbatim(title))
+        if name in tables:
+            capital = [each.capitalize() if each.islower() else each for each in tables[name]]  # not acronyms
+            table(tables[name].set_axis(capital, axis=1), f"The model's card: {title}")
+        else:
+            st.text(readable(value))
+
+
+def generated(scores: pd.DataFrame, alt: str) -> None:
+    """Show scores of generated text, a row for each kind of text, with the scores of baselines in parentheses."""
+    known = pd.read_csv(HERE / "columns.tsv", sep="\t", index_col="column", keep_default_na=False)
+    titles = {name: known["title"].get(name, name) for name in scores}
+    kinds = [name for name, title in titles.items() if "{}" in title]
+    measured = [name for name in scores if name not in (*kinds, WRITTEN, BY)]
+    named = scores[kinds].map(lambda value: results.task_title(rows.language_name(value))).to_dict("records")
+    scores[FROM] = ["; ".join(titles[of].replace("{}", row[of]) for of in row) for row in named]
+    again = scores.groupby([FROM, *{BY} & {*scores}]).cumcount()  # a kind of text may have results on several texts
+    joined = scores.groupby([FROM, again], sort=False)[measured].agg(
+        lambda cells: " ".join([cells.iloc[0], *(f"({cell.partition(' ')[0]})" for cell in cells[1:] if cell)])
+    )
+    shown = joined.droplevel(1).reset_index().rename(columns=titles)
+    parts = [shown.columns[at : at + WIDE] for at in range(1, len(shown.columns), WIDE)]
+    for tab, part in zip(st.tabs([" · ".join(part) for part in parts] or [FROM]), parts, strict=False):
+        with tab:
+            table(shown[[FROM, *part]], alt)
+    about = known["meaning"][[name for name in known.index if name in scores and known["meaning"][name]]]
+    st.caption("\n".join(f"- **{known['title'][name]}:** {text}." for name, text in about.items()))
 
 
 def scores(loaded: state.Loaded) -> None:
@@ -156,7 +185,7 @@ def scores(loaded: state.Loaded) -> None:
     if not card.get("scores"):
         return
     st.subheader("Measured")
-    shown = score_table(card["scores"], intervals(card))
+    shown = score_table(card)
     table(shown, "Scores of this model, one row per measure")
     st.caption("In brackets: 95% intervals, for scores whose card gives enough to compute them.")
     exports.offer(f"bgt-scores-{loaded.short}", shown, latex=shown)
@@ -187,29 +216,34 @@ def training(loaded: state.Loaded) -> None:
             table(shown, "The ELBO and the KL of each latent, nats per pair")
     if "elbo" in held_out:
         st.caption(
-            "The ELBO bounds the log probability of a pair from below: it is negative, and higher is better. It counts "
-            "every KL in full, while training weighs the KL of each latent differently."
+            "The ELBO bounds the log probability of a pair from below: it is negative, and higher is better. For a "
+            "pair, it is minus the sum of the other rows. Each row is a mean over the pairs with that language, "
+            "so they add up only if every pair has all languages. Training weighs the KL of each latent differently."
         )
     exports.offer(f"bgt-training-{loaded.short}", pd.DataFrame(reports).drop(columns=["kind", "steps"]))
 
 
 def bound(held_out: Mapping[str, float]) -> list[tuple[str, str]]:
-    """Return the ELBO on held-out pairs, and the KL of each latent that has a prior, as (title, value in nats)."""
+    """Return the ELBO on held-out pairs and its parts, each as (title, value in nats)."""
     parts = [("ELBO", f"{held_out['elbo']:.1f}")] if "elbo" in held_out else []
     for name, value in held_out.items():
-        latent, _, lang = name.removeprefix("kl/").partition("/")
-        if name.startswith("kl/") and value:  # the KL is exactly 0 for a latent without a prior
-            of = "semantic latent" if latent == SEMANTIC else f"latent of {rows.language_name(latent)}"
-            of += f", {rows.language_name(lang)}" * bool(lang)
-            parts.append((f"KL of the {of}", f"{value:.1f}" + " (possible collapse)" * (value < COLLAPSED)))
+        kind, *of = name.split("/")
+        if kind == "reconstruct":
+            parts.append((f"Negative log-likelihood, {rows.language_name(of[0])}", f"{value:.1f}"))
+        elif kind == "kl" and value:  # the KL is exactly 0 for a latent without a prior
+            latent = next((each for each in of if each in results.LATENTS), LANGUAGE)
+            langs = "".join(f", {rows.language_name(each)}" for each in of if each != latent)
+            collapsed = " (possible collapse)" * (value < COLLAPSED)
+            parts.append((f"KL of the {latent} latent{langs}", f"{value:.1f}{collapsed}"))
     return parts
 
 
 def paper(loaded: state.Loaded) -> tuple[str, str]:
     """Return the URL of the paper that introduced the recipe's model, and the paper's BibTeX entry."""
-    name = PAPERS.get(loaded.info.get("recipe", ""), BGT)
+    name = PAPERS.get(loaded.info.get("recipe", ""), "wieting2020bilingual")
     entries = (HERE / "papers.bib").read_text("utf-8").strip().split("\n\n")
-    return ADDRESSES[name], next(entry for entry in entries if name in entry)
+    entry = next(entry for entry in entries if name in entry)
+    return entry.partition("url       = {")[2].partition("}")[0], entry
 
 
 def readable(value: object) -> str:
@@ -234,6 +268,8 @@ def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, flo
     among = re.search(r"among ([\d,]+) translations", how)
     count = int(among[1].replace(",", "")) if among else 0
     for measure, row in card["scores"].items():
+        if isinstance(row, Mapping) and {*ENDS} <= {*row}:
+            ends[measure, "score"] = (row["low"], row["high"])
         if count and measure.startswith("Retrieval") and isinstance(row, Mapping):
             for column, value in row.items():
                 low, high = wilson(value / 100 * count, count)
@@ -245,15 +281,12 @@ def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, flo
     return ends
 
 
-def score_table(
-    measures: Mapping[str, float | Mapping[str, float]], intervals: Mapping[tuple[str, str], tuple[float, float]]
-) -> pd.DataFrame:
-    """Return a table of formatted scores, one row per measure. The function `intervals` returns `intervals`."""
-    table = {name: value if isinstance(value, Mapping) else {"score": value} for name, value in measures.items()}
+def score_table(card: Mapping[str, Any]) -> pd.DataFrame:
+    """Return a table of the card's scores as text, one row per measure."""
+    table = {name: value if isinstance(value, Mapping) else {"score": value} for name, value in card["scores"].items()}
     columns = dict.fromkeys(column for row in table.values() for column in row if column not in ENDS)
-    lines = []
+    lines, ends = [], intervals(card)
     for measure, row in table.items():
-        own = {"score": (row["low"], row["high"])} if {*ENDS} <= {*row} else {}
-        ends = {column: intervals.get((measure, column)) or own.get(column) for column in columns}
-        lines.append([measure, *(cell(measure, row.get(column), ends[column]) for column in columns)])
+        cells = (cell(measure, row.get(column), ends.get((measure, column))) for column in columns)
+        lines.append([measure, *cells])
     return pd.DataFrame(lines, columns=["Measure", *map(str.capitalize, columns)])

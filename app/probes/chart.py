@@ -37,10 +37,8 @@ class Lines:
     figure: go.Figure
     theme: str
     total: float = 0.0
-    grid: list[float] = field(default_factory=list)
     # All texts are added to the figure together, because plotly copies all of them at each addition.
     texts: list[dict[str, Any]] = field(default_factory=list)
-    bands: list[dict[str, Any]] = field(default_factory=list)
     y: dict[tuple[str, ...], float] = field(default_factory=dict)  # values of `LINE` -> y of the result
 
     def place(self, results: pd.DataFrame, ticks: tuple[int, ...] = ()) -> None:
@@ -88,12 +86,11 @@ class Lines:
     def finished(self, title: str) -> go.Figure:
         figure = display.finish(self.figure, title, round(70 + self.total + TEXT * len(self.figure.data)), self.theme)
         figure.layout.annotations += tuple(map(go.layout.Annotation, self.texts))
-        figure.layout.shapes += tuple(map(go.layout.Shape, self.bands))
         figure.update_layout(margin_l=LEFT)
-        figure.update_yaxes(
-            range=[-self.total, 0], tickvals=self.grid, showticklabels=False, gridcolor=GRID, zeroline=False, title=None
-        )
-        figure.update_xaxes(showgrid=True, gridcolor=GRID, zeroline=False)
+        figure.update_yaxes(range=[-self.total, 0], tickvals=[*self.y.values()], showticklabels=False, title=None)
+        figure.update_xaxes(showgrid=True)
+        for axes in (figure.update_xaxes, figure.update_yaxes):
+            axes(gridcolor=GRID, zeroline=False)
         return figure
 
     def _row(self, label: list[str], results: pd.DataFrame) -> None:
@@ -102,11 +99,9 @@ class Lines:
         height = max(TEXT * len(label), MODEL * len(results)) + 2
         middle = self._take(height)
         if any(results["live"]):
-            ends = {"y0": middle - height / 2, "y1": middle + height / 2}
-            band = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, **ends, "fillcolor": HIGHLIGHT}
-            self.bands.append({**band, "line": {"width": 0}, "layer": "below"})
+            y0, y1 = middle - height / 2, middle + height / 2
+            self.figure.add_hrect(y0, y1, fillcolor=HIGHLIGHT, line_width=0, layer="below")
         self._write("<br>".join(map(plain, label)), middle, NAME, SOFT)
-        self.grid.append(middle)
         for at, line in enumerate(results[LINE].itertuples(index=False, name=None)):
             self.y[line] = middle + MODEL * ((len(results) - 1) / 2 - at)
 

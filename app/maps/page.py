@@ -129,9 +129,14 @@ def brought(langs: Sequence[str]) -> None:
     """Show a star for the sentence in the link that opened this page, or for a sentence newly typed on another page."""
     typed = st.session_state.get("sentence") or "", st.session_state.get("language") or ""
     text, lang = st.query_params.pop(STAR, ""), st.query_params.pop(STAR_LANG, "")
-    if not text and typed[0] != controls.EXAMPLE and typed != st.session_state.get("brought"):
+    before, st.session_state["brought"] = st.session_state.get("brought", ("", "")), typed
+    if typed[0] == before[0] and typed != before:  # only its language was corrected
+        own = inventory.of_session().typed
+        inventory.change(typed=tuple(table for table in own if table["text"].tolist() != [typed[0]]))
+    if not text and typed[0] != controls.EXAMPLE and typed != before:
         text, lang = typed
-    st.session_state["brought"] = typed
+    if typed[1] in langs:
+        controls.warn(state.model(), [typed[0]], typed[1], "Your sentence", "language")
     if not text or lang not in langs:
         return
     for table in own_rows([lang]):

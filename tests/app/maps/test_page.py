@@ -83,6 +83,9 @@ def test_a_sentence_of_another_page_becomes_a_star_once(opened: Open, monkeypatc
         assert app.lit("chosen") == {"own0"} and "star" not in app.query_params
     app.query_params.update({"star": "Andere Sprache.", "star_lang": "de"})  # a language that this model lacks
     assert app.run().lit("chosen") == {"own0"}
+    app.session_state["sentence"], app.session_state["language"] = "Nous n'avons pas pu entendre la réponse.", "en"
+    assert app.run().press("Your sentence is French").lit("chosen") == {"own1"}  # it replaces the English star
+    assert not app.warning and app.session_state["language"] == "fr"
     monkeypatch.setattr(rows, "MAX_OWN", 1)
     app.query_params.update({"star": "One more.", "star_lang": "en"})
     (warning,) = app.run().warning

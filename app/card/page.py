@@ -200,25 +200,21 @@ def training(loaded: state.Loaded) -> None:
         return
     st.subheader("Training")
     st.markdown(f"Measured on pairs held out of the training data, after {held_out['step']:,} steps.")
-    left, right = st.columns(2, gap="large")
-    found_by = {
-        " → ".join(map(rows.language_name, split_langs(name.removeprefix("retrieval/")))): f"{value:.1%}"
+    found = [
+        (" → ".join(map(rows.language_name, split_langs(name.removeprefix("retrieval/")))), f"{value:.1%}")
         for name, value in held_out.items()
         if name.startswith("retrieval/")
-    }
-    if found_by:
-        with left:
-            titles = ["The nearest sentence is its translation", "P@1"]
-            table(pd.DataFrame(found_by.items(), columns=titles), "Precision at 1 among the held-out pairs")
-    if parts := bound(held_out):
-        with right:
-            shown = pd.DataFrame(parts, columns=["Bound and its parts", "Nats per pair"])
-            table(shown, "The ELBO and the KL of each latent, nats per pair")
+    ]
+    tables = {("Translation found", "P@1"): found, ("Bound and its parts", "Nats per pair"): bound(held_out)}
+    for column, (titles, lines) in zip(st.columns(2, gap="large"), tables.items(), strict=True):
+        if lines:
+            with column:
+                table(pd.DataFrame(lines, columns=titles), f"{', '.join(titles)}, of held-out pairs")
     if "elbo" in held_out:
         st.caption(
-            "The ELBO bounds the log probability of a pair from below: it is negative, and higher is better. For a "
-            "pair, it is minus the sum of the other rows. Each row is a mean over the pairs with that language, "
-            "so they add up only if every pair has all languages. Training weighs the KL of each latent differently."
+            "The ELBO bounds the log probability of a pair from below; higher is better. For a pair, it is minus the "
+            "sum of the other rows. Each row is a mean over the pairs with that language, so they add up only if every "
+            "pair has all languages. Training weighs the KL of each latent differently."
         )
     exports.offer(f"bgt-training-{loaded.short}", pd.DataFrame(reports).drop(columns=["kind", "steps"]))
 

@@ -119,8 +119,7 @@ class Lines:
 def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
     """Draw each latent's accuracy with its interval, and a tick for the best baseline, whose hover text lists all
     baselines. `scores` has the columns `results.SCORES`."""
-    fractions = ["accuracy", "ci_low", "ci_high"]
-    scores = scores.assign(**{name: 100 * scores[name] for name in fractions})
+    scores = scores.assign(**{name: 100 * scores[name] for name in ("accuracy", "ci_low", "ci_high")})
     latents = scores[scores["latent"].isin(list(LATENTS))]
     values = latents.pivot_table("accuracy", LINE, "latent", sort=False)
     second = values[[name for name in (LANGUAGE, SYNTACTIC) if name in values]].bfill(axis=1)

@@ -168,7 +168,7 @@ def choose(loaded: state.Loaded) -> Choice | None:
         if text is None:
             return None
         translated = len(text.langs) > 1
-        colour_place, method_place, solid_place = (st.container(width=width) for width in (200, 120, "content"))
+        colour_place, method_place, solid_place = (st.container(width=width) for width in (200, 130, "content"))
         with st.popover("More"):
             title = "Translation pairs" if translated else "Sentences at most"
             count = controls.count(title, controls.COUNTS, "pairs", 1, 140)

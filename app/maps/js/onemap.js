@@ -245,7 +245,8 @@ class OneMap {
       this.shift(this.held.spot.panel, this.held.last, event);
       this.held.last = event;
     } else if (this.view.mode === "turn") {
-      this.view.turnBy(DEGREES * (event.clientX - this.held.last.clientX), DEGREES * (event.clientY - this.held.last.clientY));
+      const scrolls = event.pointerType === "touch" && !this.view.armed; // up and down, a finger then scrolls the page
+      this.view.turnBy(DEGREES * (event.clientX - this.held.last.clientX), scrolls ? 0 : DEGREES * (event.clientY - this.held.last.clientY));
       this.held.last = event;
     }
   }
@@ -386,7 +387,7 @@ class OneMap {
     const several = this.panels.length > 1;
     if (several) shape(titles, "text", { x: 6, y: TITLE - 7 }, this.title);
     this.panels.forEach(({ title, box }) => shape(titles, "text", { x: box.left + 6, y: box.top - 7 }, several ? title : `${this.title}  ${title}`));
-    if (!this.small) this.panels.filter(({ solid }) => solid).forEach((panel) => tripod(titles, panel, this.turned));
+    this.panels.filter(({ solid, box }) => solid && Math.min(box.width, box.height) > LEAST_ROOM).forEach((panel) => tripod(titles, panel, this.turned));
     if (this.view.joined && this.panels.length === 1) this.join(pairs);
     this.panels.forEach(({ path }, at) => { if (path.length) this.path(paths, at, path); });
     const { focus = -1, near = [] } = this.view.lit ?? {};

@@ -11,6 +11,7 @@ const SHAPES = { // corners of each mark, in radii from its middle; null for a c
 };
 const [HIDDEN, FILTERED, FADED, SHOWN] = [0, 1, 2, 3]; // states of a row, the same on all maps
 const ALPHA = [0, 0.06, 0.2, 1];
+const UNLIT = [128, 128, 128]; // colour of points that are filtered out, if they are squares
 const SPRITES = 10_000; // maximum number of points whose marks have shapes; more points are squares of pixels
 const VECTORS = 20_000; // maximum number of points in an SVG drawing; most programs can't open larger drawings
 const CELLS = 64; // number of cells on each side of the grid in which points are counted for their density
@@ -79,8 +80,7 @@ function paintMarks(context, panel, place, look, states, cache, ratio) {
 // Paints very many points: each is a small square, whose colour is mixed into the pixels of an image.
 function paintPixels(context, panel, look, states, ratio, ground, total) {
   const [width, height] = [panel.box.width, panel.box.height].map((side) => Math.max(1, Math.round(side * ratio)));
-  const picture = new ImageData(width, height);
-  const { data } = picture;
+  const data = new Float32Array(4 * width * height); // bytes would round faint colours to wrong ones
   for (let at = 0; at < data.length; at += 4) [data[at], data[at + 1], data[at + 2], data[at + 3]] = [...ground, 255];
   const usual = Math.max(2, Math.round(2 * radius(total) * ratio));
   const strength = Math.max(0.12, Math.min(1, (SPRITES / total) ** 0.5));
@@ -97,7 +97,7 @@ function paintPixels(context, panel, look, states, ratio, ground, total) {
       const left = Math.round(width / 2 + (panel.x[at] - middleX) * scale * ratio - side / 2);
       const top = Math.round(height / 2 - (panel.y[at] - middleY) * scale * ratio - side / 2);
       if (left < 0 || top < 0 || left + side > width || top + side > height) continue;
-      const [red, green, blue] = shades[look.code(row)];
+      const [red, green, blue] = state === FILTERED ? UNLIT : shades[look.code(row)];
       for (let line = 0; line < side; line++) {
         for (let spot = 4 * ((top + line) * width + left), end = spot + 4 * side; spot < end; spot += 4) {
           data[spot] += (red - data[spot]) * alpha;
@@ -107,6 +107,8 @@ function paintPixels(context, panel, look, states, ratio, ground, total) {
       }
     }
   }
+  const picture = new ImageData(width, height);
+  picture.data.set(data);
   context.putImageData(picture, Math.round(panel.box.left * ratio), Math.round(panel.box.top * ratio));
 }
 

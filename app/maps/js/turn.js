@@ -10,6 +10,7 @@ const CUES = Array.from({ length: DEPTHS }, (_, level) => {
   const between = (from, to) => from + ((to - from) * level) / (DEPTHS - 1);
   return { size: between(FAR.size, NEAR.size), alpha: between(FAR.alpha, NEAR.alpha) };
 });
+const LEAST_ROOM = 180; // width and height in pixels from which a panel shows the directions of its axes
 const TRIPOD = 26; // length in pixels of the lines that show the directions of the axes
 
 // Adds degrees to a turn. To the right, a map turns all the way round; up and down, until it is seen from above or below.

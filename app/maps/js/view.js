@@ -101,6 +101,7 @@ class View {
     this.swap.hidden = this.even.hidden = this.maps.length < 2;
     const bars = JSON.stringify([data.key, data.colour, data.columns.map(({ title, codes, categories }) => [title, codes, categories])]);
     this.legend.draw(this.colour);
+    this.root.style.setProperty("--number", `${this.size.toLocaleString("en").length}ch`); // room for the numbers of the bars
     this.states = this.readStates();
     this.arrange();
     data.maps.forEach((spec, at) => this.maps[at].draw(spec));

@@ -1,5 +1,6 @@
 """`Embedder.embed` returns the right vectors for any order, batch size, precision, language and latent."""
 
+import copy
 import random
 from collections import Counter
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 import bgt_core
+from bgt_core import embedder
 from bgt_core.contracts import Posterior, Tokens
 from bgt_core.errors import UsageError
 from bgt_core.grammar import Pair
@@ -136,6 +138,23 @@ def test_an_empty_sentence_is_embedded_as_eos(model: bgt_core.Embedder) -> None:
     assert np.isfinite(both).all()
     assert_close(both[0], both[2])
     assert np.abs(both[0] - both[1]).max() > 0.01
+
+
+def test_gradients_of_words_add_up_to_the_rise_of_the_cosine(model: bgt_core.Embedder) -> None:
+    """Another model has the token embeddings of the line's start. Words with several tokens get one number."""
+    model, text = in_precision(model, "fp32"), "The old dog sleeps; is it late?"
+    start = in_precision(copy.deepcopy(model), "fp32")
+    ids = model.tokenizer.encode(text)[0][:-1]
+    for part in start.model.modules():
+        if isinstance(part, torch.nn.Embedding):
+            part.weight.data[ids] = torch.lerp(part.weight.data.mean(0), part.weight.data[ids], embedder.FIRST)
+    for latent in model.latents:
+        other, own = (model.embed(each, lang="en", latent=latent)[None] for each in ("Is it late?", text))
+        gains = embedder.word_gradients(model, text, "en", other[0], latent)
+        rise = model.similarity(own, other) - model.similarity(start.embed([text], lang="en", latent=latent), other)
+        assert gains.shape == (9,) and abs(rise) > 0.01
+        assert_close(gains.sum(), rise[0, 0], scale=1, tolerance=2e-3)  # the app shows two decimals
+        assert np.array_equal(model.embed(text, lang="en", latent=latent)[None], own)  # the model stays as it was
 
 
 def test_similarity_is_the_cosine(model: bgt_core.Embedder) -> None:

@@ -12,12 +12,15 @@ from app.core import inventory, rows, state, uploads
 from app.core.address import BOUND, on_all_pages, write_on_arrival
 from app.core.display import verbatim
 from app.core.inventory import ParallelText
+from bgt_core.contracts import VectorModel
 
 COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]  # the numbers of rows that the user can choose from
 SIDE_BY_SIDE = 4  # maximum number of languages shown as buttons; more are in a select box
 CHARACTER, MARGINS = 6.6, 16  # in pixels: width of a character in a column's title, and of the two margins together
 LINE, MOST_LINES = 21, 12  # height of a line in pixels; maximum number of lines in a table's cell
 EXAMPLE = "You are late."  # the sentence that is shown until the user types another
+BY_GRADIENTS = "Gradients"
+METHODS = f"*{BY_GRADIENTS}* are integrated gradients (Sundararajan, Taly and Yan 2017): see “How to read this”."
 T = TypeVar("T")
 
 
@@ -64,6 +67,12 @@ def choice(title: str, options: Sequence[T], key: str, default: T | None = None,
     """Show the options side by side, and let the user choose an option. The page's URL keeps the choice."""
     default = options[0] if default is None else default
     return st.segmented_control(title, options, default=default, required=True, key=key, **settings, **BOUND) or default
+
+
+def by_gradients(models: Sequence[state.Loaded], key: str = "words_by") -> bool:
+    """If all models compute latents from token embeddings in PyTorch, let the user choose to measure by gradients."""
+    known = all(model.bgt and not isinstance(model.bgt.model, VectorModel) for model in models)
+    return known and choice("Measured by", ["Leaving words out", BY_GRADIENTS], key, help=METHODS) == BY_GRADIENTS
 
 
 def language(title: str, langs: Sequence[str], key: str, default: str | None = None) -> str:

@@ -11,14 +11,16 @@ import streamlit as st
 
 from app.core import exports
 from app.core.display import frame, table
-from app.core.state import BY_DIGEST, Loaded, embed
+from app.core.state import BY_DIGEST, Loaded, embed, inference
 from bgt_core.contracts import SEMANTIC
-from bgt_core.errors import DataError, UsageError
+from bgt_core.data.text import spans
+from bgt_core.errors import DataError
 from bgt_core.evaluation.bootstrap import ItemSample, pearson
 from bgt_core.evaluation.comparison import Result, Statistic, compare
 from bgt_core.evaluation.systems import word_effects
 
 LEAST = 0.005  # smaller effects are 0 when rounded to two decimals
+MOST_WORDS = 300  # maximum number of words and marks of a sentence, which is embedded once without each of them
 LONGEST = 120  # maximum number of characters shown of a sentence above the table of its words
 
 
@@ -117,32 +119,36 @@ def show_scores(result: Result, title: str, name: str, system: str = "Model") ->
     exports.offer(name, scores, latex=shown, title=f"Export: {title.partition(',')[0]}")
 
 
-def show_words(systems: Mapping[str, tuple[Loaded, str]], pair: Pair) -> None:
+@st.cache_data(max_entries=256, show_spinner=False, hash_funcs=BY_DIGEST)
+def effects(loaded: Loaded, text: str, lang: str, latent: str, other: np.ndarray, by_gradients: bool) -> np.ndarray:
+    """Return how much each word and mark of a text, (W,), adds to the similarity of its latent and a vector (D,)."""
+    if not by_gradients:
+        return word_effects(loaded, text, lang, other, latent)
+    from bgt_core.embedder import word_gradients  # importing this module is slow
+
+    with inference():
+        return word_gradients(loaded.bgt, text, lang, other, latent)
+
+
+def show_words(systems: Mapping[str, tuple[Loaded, str]], pair: Pair, by_gradients: bool) -> None:
     """Show how much each word of two sentences adds to their similarity. A system is a model and one of its latents."""
-    langs = pair.lang, pair.other_lang
-    try:
-        of_systems = {
-            title: word_effects({title: model}, pair.text, pair.other, langs, latent)
-            for title, (model, latent) in systems.items()
-        }
-    except UsageError as error:  # raised for sentences with too many words
-        st.caption(str(error))
-        return
-    words = next(iter(of_systems.values()))
-    if not words:
-        st.caption("Neither sentence has two words.")
-        return
-    effects = pd.DataFrame({title: [each.effects[0] for each in of] for title, of in of_systems.items()})
-    effects = effects.where(effects.abs() >= LEAST, 0.0)  # otherwise, small negative effects would be shown as -0.00
-    for side, (column, text) in enumerate(zip(st.columns(2), (pair.text, pair.other), strict=True)):
-        places = [at for at, each in enumerate(words) if each.side == side]
-        part = effects.iloc[places]
-        part.insert(0, "Word", [words[at].word for at in places])
+    for column, (text, lang, *other) in zip(st.columns(2), (pair, (*pair[2:], *pair[:2])), strict=True):
         column.text(shorten(text, LONGEST, placeholder="…"))
+        words = [text[start:end] for start, end in spans(text, lang)]
+        if not 2 <= len(words) <= MOST_WORDS:
+            column.caption(f"Shown for sentences of 2 to {MOST_WORDS} words and marks (this one has {len(words)}).")
+            continue
+        table = pd.DataFrame({"Word": words})
+        for title, (model, latent) in systems.items():
+            (vector,) = embed(model, other[:1], other[1], latent)
+            gains = effects(model, text, lang, latent, vector, by_gradients)
+            table[title] = np.where(np.abs(gains) < LEAST, 0.0, gains)  # otherwise, small losses are shown as -0.00
         with column:
             alt = f"Words of “{text}”, and how much each adds to the similarity by each system"
-            frame(part, alt, dict.fromkeys(effects, "%+.2f"))
+            frame(table, alt, dict.fromkeys(systems, "%+.2f"))
     st.caption(
-        "Each word or mark is left out in turn. The number is the decrease of the similarity without it. Below 0, the "
-        "pair is more similar without the word."
+        "The numbers of a sentence add up to a rise of the similarity. Below 0, a word lowers the similarity."
+        if by_gradients
+        else "Each word or mark is left out in turn. The number is the decrease of the similarity without it. Below 0, "
+        "the pair is more similar without the word."
     )

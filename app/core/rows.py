@@ -156,6 +156,18 @@ def charted(table: pd.DataFrame, colour: str) -> list[str]:
     return [name for name in names if name in table and (name == colour or table[name].nunique() > 1)]
 
 
+def wording(text: str, lang: str) -> dict[str, str]:
+    """Return the values of a sentence's style properties, by the names in `STYLES`, as in {"address": "vous"}."""
+    values = {name: PROPERTIES[name].value(text, lang) for name in STYLES}
+    return {name: value for name, value in values.items() if value}
+
+
+def shortest(texts: Sequence[str], lang: str, closing: str) -> dict[str, str]:
+    """Return the shortest text that has each value of a style property, such as "vous", and this closing mark."""
+    longest_first = sorted((text for text in texts if final_mark(text) == closing), key=len, reverse=True)
+    return {value: text for text in longest_first for value in wording(text, lang).values()}
+
+
 def styled(rows: pd.DataFrame, name: str) -> pd.Series:
     """Return each row's value of a style property in `STYLES`, converted by `as_colour`; "none" for rows without it."""
     values = [PROPERTIES[name].value(text, lang) for text, lang in zip(rows["text"], rows["lang"], strict=True)]

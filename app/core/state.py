@@ -24,6 +24,7 @@ from bgt_core.contracts import SEMANTIC, UNK, GenerativeModel, SentenceEncoder, 
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.encoders import KINDS, with_kind
 from bgt_core.errors import Busy, NotFound, UsageError
+from bgt_core.evaluation.facts import Check, checks
 from bgt_core.files import atomic_file, json_lines
 
 if TYPE_CHECKING:
@@ -285,6 +286,24 @@ def candidates(loaded: Loaded, semantic: np.ndarray, second: np.ndarray, lang: s
 def write(loaded: Loaded, semantic: np.ndarray, second: np.ndarray, lang: str) -> list[str]:
     """Generate a sentence from each row of both latents: the candidate that keeps the latents best."""
     return [best.text for best, *_ in candidates(loaded, semantic, second, lang)]
+
+
+@st.cache_data(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
+def usual_cosine(loaded: Loaded, langs: tuple[str, str]) -> float:
+    """Return the semantic cosine that four of five translations of example sentences exceed; -1 without examples."""
+    if not (translations := example_sentences(langs) if {*langs} <= {*LANGS} else []):
+        return -1.0
+    vectors = {lang: embed(loaded, list(examples(lang)), lang, SEMANTIC) for lang in langs}  # of all, as the start page
+    rows = {lang: {text: row for row, text in enumerate(examples(lang))} for lang in langs}
+    sides = zip(langs, zip(*translations, strict=True), strict=True)
+    left, right = (vectors[lang][[rows[lang][text] for text in texts]] for lang, texts in sides)
+    return float(np.quantile(loaded.similarity_pairwise(left, right), 0.2))
+
+
+def verdicts(loaded: Loaded, source: str, source_lang: str, text: str, lang: str, cosine: float) -> list[Check]:
+    """Compare a generated text with its source by rules and, across languages, by the cosine of semantic latents."""
+    far = source_lang != lang and cosine < usual_cosine(loaded, (source_lang, lang))
+    return checks(source, source_lang, text, lang) + [Check(False, "farther in meaning than 4 of 5 translations")] * far
 
 
 @dataclass(eq=False)

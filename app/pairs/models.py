@@ -66,7 +66,8 @@ def disagreements(models: Sequence[Loaded], text: ParallelText) -> None:
     row = table.iloc[next((at for at in event.selection.rows if at < len(table)), 0)]
     st.markdown("**What each word adds**. Choose a row above to see the words of another pair.")
     systems = {model.title: (model, SEMANTIC) for model in models}
-    pairs.show_words(systems, pairs.Pair(row["Left"], langs[0], row["Right"], langs[1]))
+    pair = pairs.Pair(row["Left"], langs[0], row["Right"], langs[1])
+    pairs.show_words(systems, pair, controls.by_gradients(models, "cmp_words_by"))
 
 
 def retrieval(models: Sequence[Loaded], text: ParallelText) -> None:

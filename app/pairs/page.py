@@ -61,7 +61,7 @@ def page(loaded: state.Loaded) -> None:
     if mine:
         systems = {rows.latent_title(latent): (loaded, latent) for latent in pairs.cosines_of(loaded, [mine])[0]}
         with st.expander("What each word of your pair adds"):
-            pairs.show_words(systems, mine)
+            pairs.show_words(systems, mine, controls.by_gradients([loaded]))
     if second := state.second():
         models.compare((loaded, second), chosen.text if chosen else None)
     if chosen and chosen.text.credit:

@@ -26,9 +26,11 @@ TITLES = {  # style property, which is also a probing task -> title of its direc
     "sentence-type": "More of a question", "address": "More formal", "politeness": "More polite",
     "contraction": "More contracted",
 }  # fmt: skip
+MISSING = {"contraction": "words that can be contracted or written out"}
 FAR = {"question", "vous", "Sie", "usted", "siz", "polite", "short"}  # values to which a positive step leads
 STEP = 2.0  # length of a slider's step; longer steps lead to latents unlike those of real sentences
 AS_IT_IS = "as it is"
+FAILED = "This small model cannot reconstruct this sentence: it writes “{}” ({}). Other outputs will be no better."
 MOST = 5  # maximum number of rows and of columns of the grid
 MEANINGS_AND_STYLES = {
     "en": (
@@ -75,11 +77,14 @@ def page(loaded: state.Loaded) -> None:
 
 
 def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the grid's default sentences for meaning and style: `MEANINGS_AND_STYLES`, or else short examples."""
+    """Return the grid's default sentences for meaning and style: `MEANINGS_AND_STYLES`, or else short examples. Styles
+    are examples of each form of address or politeness, if the language has them."""
     if lang in MEANINGS_AND_STYLES or lang not in LANGS:
         return MEANINGS_AND_STYLES.get(lang, ((), ()))
-    short = [text for (text,) in example_sentences((lang,)) if len(text) < 30]
-    return short[:3], short[3:6]
+    texts = [text for (text,) in example_sentences((lang,))]
+    styles = [text for closing in (".", "?") for text in rows.shortest(texts, lang, closing).values()]
+    short = [text for text in texts if len(text) < 30]
+    return short[:3], styles or short[3:6]
 
 
 def lines(title: str, first: str, default: Sequence[str], key: str) -> list[str]:
@@ -95,8 +100,11 @@ def lines(title: str, first: str, default: Sequence[str], key: str) -> list[str]
 def grid(loaded: Loaded, meanings: Sequence[str], meaning_lang: str, styles: Sequence[str], lang: str) -> None:
     """Show a grid of generated sentences: each meaning in each style."""
     table, rebuilt = written_grid(loaded, meanings, meaning_lang, styles, lang)
-    pairs = zip(meanings, rebuilt, strict=True)
-    notices = {meaning: beyond(meaning, again, meaning_lang) for meaning, again in pairs}
+    notices = {
+        meaning: FAILED.format(again, changed)
+        for meaning, again in zip(meanings, rebuilt, strict=True)
+        if (changed := differences(checks(meaning, meaning_lang, again, meaning_lang)))
+    }
     second = loaded.second_latent
     st.html(f"Cosine {square(SEMANTIC)} to the row's semantic latent, {square(second)} to the column's {second} latent")
     st.html(html(table, notices, second, display.current_theme()))
@@ -120,17 +128,13 @@ def in_directions(loaded: Loaded, source: str, lang: str) -> None:
     )
     with failing():
         fitted, ends = fitted_directions(loaded, texts[name], lang)
-        count = len(fitted.names)
-        ways = STEP * np.vstack([np.zeros((1, count)), -np.eye(count), np.eye(count)])
-        same, *moved = write_moved(loaded, fitted, source, lang, ways)
-        moved = [AS_IT_IS if text == same else text for text in moved]
-        written = {of: (moved[at], moved[count + at]) for at, of in enumerate(fitted.names)}
+        written = both_ends(loaded, fitted, source, lang)
         moving = {of: ends[of] for of, both in written.items() if {*both} != {AS_IT_IS}}
         sliders(loaded, fitted, source, lang, moving)
-        for of in [of for of in written if of not in moving]:
-            missing = rows.STYLES.get(of, "closing mark").lower()
-            why = "" if PROPERTIES[of].value(source, lang) else f"the sentence has no {missing}, and "
-            st.caption(f"No slider for *{TITLES[of]}*: {why}the model writes the same sentence at both ends.")
+        for of in [of for of in fitted.names if of not in moving]:
+            missing = f"the sentence has no {MISSING.get(of, rows.STYLES.get(of, 'closing mark').lower())}"
+            why = "the model writes the same sentence at both ends" if of in written else missing
+            st.caption(f"No slider for *{TITLES[of]}*: {why}.")
         if moving:
             cells = [(TITLES[of], *map("{}: {}".format, ends[of], written[of])) for of in moving]
             table = pd.DataFrame(cells, columns=["Direction", "To the left", "To the right"])
@@ -166,16 +170,6 @@ def sliders(loaded: Loaded, fitted: Directions, source: str, lang: str, moving: 
             st.caption(f"✗ {verbatim(changed)}")
 
 
-def beyond(text: str, rebuilt: str, lang: str) -> str:
-    """Return a warning if the model fails to reconstruct the meaning of a sentence from its own latents, else ""."""
-    if not (changed := differences(checks(text, lang, rebuilt, lang))):
-        return ""
-    return (
-        f"This small model cannot reconstruct this sentence: from its own latents it writes “{rebuilt}” ({changed}). "
-        "Other outputs will be no better."
-    )
-
-
 @st.cache_data(max_entries=32, show_spinner="Writing", show_time=True, hash_funcs=BY_DIGEST)
 def written_grid(
     loaded: Loaded, meanings: Sequence[str], meaning_lang: str, styles: Sequence[str], lang: str
@@ -198,8 +192,10 @@ def written_grid(
     table["text"] = [each.text for each in best[:count]]
     for column, latent in (("semantic", SEMANTIC), ("second", loaded.second_latent)):
         table[column] = [each.kept[latent] for each in best[:count]]
-    pairs = zip(table["meaning"], table["text"], strict=True)
-    table["changed"] = [differences(checks(meaning, meaning_lang, text, lang)) for meaning, text in pairs]
+    outputs = table[["meaning", "text", "semantic"]].itertuples(index=False)
+    table["changed"] = [
+        differences(state.verdicts(loaded, of, meaning_lang, text, lang, near)) for of, text, near in outputs
+    ]
     return table, [each.text for each in best[count:]]
 
 
@@ -222,6 +218,21 @@ def fitted_directions(loaded: Loaded, text: ParallelText, lang: str) -> tuple[Di
         raise DataError("no directions: the sentences have neither questions nor any other property of style.")
     vectors = embed(loaded, texts, lang, loaded.second_latent)
     return directions(vectors, np.column_stack(list(factors.values())), tuple(factors)), ends
+
+
+@st.cache_data(max_entries=64, show_spinner="Writing", hash_funcs=BY_DIGEST)
+def both_ends(loaded: Loaded, _directions: Directions, source: str, lang: str) -> dict[str, tuple[str, str]]:
+    """Return what is generated at both ends of each direction whose property the sentence shows, with what it lost."""
+    can = [of for of in _directions.names if PROPERTIES[of].value(source, lang)]
+    units = STEP * np.eye(len(_directions.names))[[of in can for of in _directions.names]]
+    steps = np.vstack([0 * units.sum(0), -units, units])
+    same, *moved = write_moved(loaded, _directions, source, lang, steps)
+    cells = [AS_IT_IS] * len(moved)
+    for at, text in enumerate(moved):
+        lost = differences(checks(source, lang, text, lang))
+        if text != same:
+            cells[at] = f"{text} ✗ {lost}" if lost else text
+    return {of: (cells[at], cells[at + len(can)]) for at, of in enumerate(can)}
 
 
 @st.cache_data(max_entries=64, show_spinner="Writing", hash_funcs=BY_DIGEST)

@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.core import inventory, rows
-from app.core.state import BY_DIGEST, Loaded, embed, embed_parts, examples, write
+from app.core import inventory, pairs, rows
+from app.core.rows import wording
+from app.core.state import BY_DIGEST, Loaded, candidates, embed, embed_parts, examples
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary
 from bgt_core.data.properties import PROPERTIES, final_mark
-from bgt_core.data.text import spans, without
+from bgt_core.data.text import spans
 
 COMPARED = 1_000  # number of sentences to search in languages without example sentences
 DRAWN = 100  # number of random sentences whose cosines with all others give the level of random pairs
@@ -80,11 +81,14 @@ def alike(text: str, lang: str, table: pd.DataFrame) -> pd.DataFrame:
 
 def partner(loaded: Loaded, text: str, lang: str) -> tuple[str, str]:
     """Return a sentence for exchanging latents, and its language; if possible, in the other French form of address. If
-    not, the sentence nearest in the second latent that ends in another punctuation mark; "" if there is none."""
+    not, the shortest one in another form, such as du or Sie, or else with another closing mark; "" if there is none."""
     if lang in ("en", "fr") and "fr" in loaded.langs:
         return FORMS[text.endswith("?")][PROPERTIES["address"].value(text, lang) == "vous"], "fr"
-    near = nearest(loaded, text, lang, loaded.second_latent)
-    return next(iter(near.loc[~alike(text, lang, near)["mark"], "text"]), ""), lang
+    texts, own = corpus((lang,))["text"].tolist(), wording(text, lang).values()
+    short = rows.shortest(texts, lang, "?" if final_mark(text) == "?" else ".")
+    forms = [other for value, other in short.items() if value not in own]
+    unlike = (other for other in texts if rows.mark(other) != rows.mark(text))
+    return min(forms or unlike, key=len, default=""), lang
 
 
 @st.cache_data(max_entries=256, show_spinner=False, hash_funcs=BY_DIGEST)
@@ -96,20 +100,18 @@ def written(
     cosine between the second latents of the generated text and of the style."""
     semantic = embed(loaded, meanings, meaning_lang or lang, SEMANTIC)
     second = embed(loaded, styles, lang, loaded.second_latent)
-    texts = write(loaded, semantic, second, lang)
-    similarity = loaded.similarity_pairwise
-    meaning = similarity(embed(loaded, texts, lang, SEMANTIC), semantic)
-    style = similarity(embed(loaded, texts, lang, loaded.second_latent), second)
-    return pd.DataFrame({"text": texts, "meaning": meaning, "style": style})
+    best = [ranked[0] for ranked in candidates(loaded, semantic, second, lang)]
+    lines = [(one.text, one.kept[SEMANTIC], one.kept[loaded.second_latent]) for one in best]
+    return pd.DataFrame(lines, columns=["text", "meaning", "style"])
 
 
-def left_out(loaded: Loaded, text: str, lang: str) -> pd.DataFrame:
-    """Return the change (1 - cosine) of each latent if a word or punctuation mark is left out, a row per `word`."""
-    columns = {}
+def effects(loaded: Loaded, text: str, lang: str, by_gradients: bool = False) -> pd.DataFrame:
+    """Return how much each `word` and punctuation mark adds to each latent: the change (1 - cosine) if it is left out
+    or, by gradients, its part of the cosine with the text's own latent."""
+    table = pd.DataFrame({"word": [text[start:end] for start, end in spans(text, lang)]})
     for latent in loaded.latents:
-        whole, parts = np.split(embed(loaded, [text, *without(text, lang)], lang, latent), [1])
-        columns[latent] = 1 - loaded.similarity(whole, parts)[0]
-    return pd.DataFrame({"word": [text[start:end] for start, end in spans(text, lang)], **columns})
+        table[latent] = pairs.effects(loaded, text, lang, latent, embed(loaded, [text], lang, latent)[0], by_gradients)
+    return table
 
 
 def learnt_from(loaded: Loaded) -> str:
@@ -120,12 +122,6 @@ def learnt_from(loaded: Loaded) -> str:
     if len(loaded.langs) > 1:
         return "translations"
     return "paraphrases" if len(columns) > 1 else "sentences alone"
-
-
-def wording(text: str, lang: str) -> dict[str, str]:
-    """Return the values of a sentence's style properties, by the names in `rows.STYLES`, as in {"address": "vous"}."""
-    values = {name: PROPERTIES[name].value(text, lang) for name in rows.STYLES}
-    return {name: value for name, value in values.items() if value}
 
 
 def title(name: str, value: str) -> str:

@@ -110,9 +110,10 @@ def page(loaded: state.Loaded) -> None:
             rebuilt(model, text, lang)
         swaps(writers, text, lang)
     st.subheader("The effect of each word")
+    by_gradients = controls.by_gradients(models)
     for model in models:
         controls.model_title(model)
-        words(model, text, lang)
+        words(model, text, lang, by_gradients)
 
 
 def field(
@@ -235,24 +236,26 @@ def exchanged(loaded: state.Loaded, text: str, ways: Sequence[tuple[str, str, st
     for side, (source, source_lang, style, into), row in zip(st.columns(2, gap="large"), ways, best, strict=True):
         quoted = f"“{ISOLATE}{verbatim(style if source == text else source)}{END_ISOLATE}”"
         side.markdown(f"**{MEANING_YOURS if source == text else STYLE_YOURS}**".format(quoted))
-        checked = checks(source, source_lang, row.text, into)
+        checked = state.verdicts(loaded, source, source_lang, row.text, into, row.meaning)
         taken = taken_over(row.text, into, style, source, source_lang)
         side.html(output(row, loaded.second_latent, into, checked, taken))
 
 
-def words(loaded: state.Loaded, text: str, lang: str) -> None:
-    """Show how far each latent moves when a word of the sentence is left out."""
+def words(loaded: state.Loaded, text: str, lang: str, by_gradients: bool) -> None:
+    """Show how far each latent moves when a word of the sentence is left out, or what each word adds by gradients."""
     count = len(spans(text, lang))
     if not 2 <= count <= MANY:
         st.caption(f"Shown for sentences of 2 to {MANY} words and punctuation marks; your sentence has {count}.")
         return
-    table, latents = compute.left_out(loaded, text, lang), list(loaded.latents)
+    table, latents = compute.effects(loaded, text, lang, by_gradients), list(loaded.latents)
     highest = max(1e-6, float(table[latents].to_numpy().max()))
     keys = " ".join(f"{square(latent)} {latent}" for latent in latents)
-    st.html(
-        f"How far does each latent move if one word is left out? {keys}. At 0 the latent does not move, at 1 it has "
-        "nothing in common with the original."
-    )
+    asked = "How far does each latent move if one word is left out"
+    scale = "At 0 the latent does not move, at 1 it has nothing in common with the original."
+    if by_gradients:
+        asked = "How much does each word add to each latent"
+        scale = "The numbers of a latent add up to the rise of its cosine with the original. Below 0, a word lowers it."
+    st.html(f"{asked}? {keys}. {scale}")
     st.html(bars(table, latents, highest, lang))
     strongest = int(table[SEMANTIC].to_numpy().argmax())
     shorter, word = list(without(text, lang))[strongest], table["word"].iloc[strongest]

@@ -23,6 +23,7 @@ from bgt_core.errors import BgtError, DataError, NotFound, UsageError
 TRAINING_SENTENCES = 2_000_000  # maximum size of the random sample that trains a tokenizer; limits memory
 MANY = 512  # more sentences than this are tokenised in several threads; for fewer, starting threads takes too long
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # SentencePiece's character for a space
 INVISIBLE = {"Cc", "Cf", "Cs"}  # Unicode categories: controls; zero-width, bidi and soft-hyphen marks; lone surrogates
 
 
@@ -153,8 +154,15 @@ class Tokenizer:
 
     def count_unknown(self, ids: Iterable[Sequence[int]]) -> int:
         """Count the sentences that consist of unknown tokens only; `ids` is the result of `encode`."""
-        meaningless = {UNK, EOS, self._pieces.piece_to_id("\N{LOWER ONE EIGHTH BLOCK}")}
+        meaningless = {UNK, EOS, self._pieces.piece_to_id(SPACE)}
         return sum(len(sentence) > 1 and meaningless.issuperset(sentence) for sentence in ids)
+
+    def words_of_tokens(self, text: str, lang: str) -> np.ndarray:
+        """Return for each token of a text, except EOS, the index in `spans(text, lang)` of the word where it begins."""
+        read = map(self._pieces.normalize, (normalise(text[:end]) for _, end in spans(text, lang)))
+        tokens = self._pieces.encode_as_pieces(normalise(text))
+        ends, lengths = ([len(part.replace(SPACE, "")) for part in parts] for parts in (read, tokens))
+        return np.searchsorted(ends, np.cumsum([0, *lengths])[:-1], side="right")
 
     def decode(self, sentences: Sequence[Sequence[int]]) -> list[str]:
         """Decode N lists of token ids; PAD, BOS and EOS are dropped, UNK becomes two question marks."""
@@ -168,9 +176,8 @@ class Tokenizer:
 
     def texts(self) -> list[str]:
         """Return the texts of the V tokens, with a space before tokens that begin a word; "" for special tokens."""
-        space, special = "\N{LOWER ONE EIGHTH BLOCK}", (PAD, UNK, BOS, EOS)
-        tokens = map(self._pieces.id_to_piece, range(self.vocab_size))
-        return ["" if token in special else text.replace(space, " ") for token, text in enumerate(tokens)]
+        special, tokens = (PAD, UNK, BOS, EOS), map(self._pieces.id_to_piece, range(self.vocab_size))
+        return ["" if token in special else text.replace(SPACE, " ") for token, text in enumerate(tokens)]
 
     def closing_marks(self) -> np.ndarray:
         """Test which of the V tokens consist only of marks that can end a sentence, (V,) bool."""

@@ -8,12 +8,11 @@ import numpy as np
 
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.data.columns import known_lang
-from bgt_core.data.text import sentence_list, spans, without
+from bgt_core.data.text import sentence_list, without
 from bgt_core.errors import BgtError, DataError, UsageError
 from bgt_core.vectors.arrays import matrix, numbers, rounded
 
 PAIRS = 8_192  # maximum number of sentence pairs embedded at once, which limits memory
-MOST_WORDS = 300  # maximum number of words and marks of a text, which is embedded once without each of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,14 +119,6 @@ class Disagreement(NamedTuple):
     order: np.ndarray  # (N,): the rows in the order of their absolute gaps, the largest first
 
 
-class Effect(NamedTuple):
-    """The effect of one word: the fall of two sentences' similarity if the word is removed from one of them."""
-
-    side: int  # 0 if the word is in the left sentence, 1 if it is in the right sentence
-    word: str
-    effects: Sequence[float]  # one fall of the similarity for each encoder
-
-
 def disagreement(
     encoders: Mapping[str, SentenceEncoder], left: Sequence[str], right: Sequence[str], langs: tuple[str, str]
 ) -> Disagreement:
@@ -152,23 +143,10 @@ def disagreement(
 
 
 def word_effects(
-    encoders: Mapping[str, SentenceEncoder], left: str, right: str, langs: tuple[str, str], latent: str = SEMANTIC
-) -> list[Effect]:
-    """Measure how each word and mark of two sentences changes their similarity, for each encoder.
-
-    If a sentence has only one word, the word is not measured. Raises UsageError if a sentence has more than
-    `MOST_WORDS` words and marks.
-    """
-    sides, effects = list(zip((left, right), langs, strict=True)), []
-    words_of = [[text[start:end] for start, end in spans(text, lang)] for text, lang in sides]
-    if (most := max(map(len, words_of))) > MOST_WORDS:
-        raise UsageError(f"Effects of words need a text of at most {MOST_WORDS} words and marks (got {most:,}).")
-    of = [System(name, encoder, latent) for name, encoder in encoders.items()]
-    for side, ((text, lang), words) in enumerate(zip(sides, words_of, strict=True)):
-        if len(words) > 1:
-            texts = [text, *without(text, lang)]
-            pairs = texts, [(left, right)[1 - side]] * len(texts)
-            compared = [system.similarities(*(pairs if side == 0 else pairs[::-1]), *langs) for system in of]
-            gains = np.stack([each[0] - each[1:] for each in compared], 1)  # (words, encoders)
-            effects += [Effect(side, word, gain) for word, gain in zip(words, gains.tolist(), strict=True)]
-    return effects
+    encoder: SentenceEncoder, text: str, lang: str, other: np.ndarray, latent: str = SEMANTIC
+) -> np.ndarray:
+    """Measure how much each word and mark of a text, (W,), adds to the similarity of its latent and a vector, `other`
+    (D,): the fall of the similarity if the word is left out. `embedder.word_gradients` measures it by gradients."""
+    vectors = encoder.embed([text, *without(text, lang)], lang=lang, latent=latent)
+    whole, *parts = encoder.similarity(vectors, other[None])[:, 0]
+    return whole - np.array(parts)

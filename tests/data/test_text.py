@@ -63,6 +63,14 @@ def test_sentences_come_back_from_their_ids(tokenizer: Tokenizer) -> None:
     assert not {PAD, BOS, EOS} & set(special[:-1]) and UNK in special
 
 
+def test_each_token_belongs_to_the_word_where_it_begins() -> None:
+    tokenizer = bgt_core.load().tokenizer
+    words = tokenizer.words_of_tokens("\u200bWhere's  the ﬁsh\u00a0?", "en")
+    (ids,) = tokenizer.encode("Where's  the ﬁsh ?")
+    parts = [[token for token, word in zip(ids, words, strict=False) if word == at] for at in range(4)]
+    assert tokenizer.decode(parts) == ["where's", "the", "fish", "?"]
+
+
 def test_rare_characters_are_known_where_more_of_the_text_is_covered() -> None:
     """At SentencePiece's default coverage of 0.9995, a kanji that occurs once in 6,000 characters would be unknown."""
     text = ["水を見る人がいる"] * 750 + ["鬱"]

@@ -13,6 +13,7 @@ from app.core.display import verbatim
 from app.core.pairs import LEAST
 from app.pairs import models
 from bgt_core.data.examples import example_sentences
+from bgt_core.data.text import spans
 from bgt_core.encoders import open_encoder
 from bgt_core.evaluation.systems import disagreement, word_effects
 from tests.close import FLOAT32, assert_close
@@ -44,12 +45,12 @@ def test_disagreements_are_of_the_vectors_and_the_first_pair_has_its_words(two_m
     assert ranked[models.GAP].tolist() == pytest.approx((100 * expected.gaps[expected.order])[: models.SHOWN].tolist())
     pair = [ranked[side].iloc[0] for side in ("Left", "Right")]
     assert pair == [column[expected.order[0]] for column in columns]
-    effects = word_effects(encoders, pair[0], pair[1], ("en", "fr"))
-    assert [word for table in of_words for word in table["Word"]] == [each.word for each in effects]
-    for at, name in enumerate(two_models):
-        values = [value for table in of_words for value in table[name]]
-        expected = [each.effects[at] if abs(each.effects[at]) >= LEAST else 0 for each in effects]
-        assert_close(values, expected, FLOAT32, scale=1)
+    sides = list(zip(pair, ("en", "fr"), strict=True))
+    for table, (text, lang), (other, other_lang) in zip(of_words, sides, sides[::-1], strict=True):
+        assert table["Word"].tolist() == [text[start:end] for start, end in spans(text, lang)]
+        for name, encoder in encoders.items():
+            gains = word_effects(encoder, text, lang, encoder.embed([other], lang=other_lang)[0])
+            assert_close(table[name], np.where(np.abs(gains) < LEAST, 0, gains), FLOAT32, scale=1)
 
 
 def test_translations_found_are_those_that_the_vectors_find(two_models: list[str], opened: Open) -> None:

@@ -10,7 +10,6 @@ import pytest
 from app.core import state
 from app.core.display import verbatim
 from app.rewrite import page
-from bgt_core.evaluation.facts import checks, differences
 from bgt_core.generation import generate
 from tests.close import FLOAT32, assert_close
 from tests.test_walks import Walk
@@ -33,7 +32,7 @@ def test_directions_that_change_the_sentence_have_sliders(opened: Open, library:
     assert shown(app) == library(["The cat sleeps."], ["The cat sleeps."])[0].text
     for name, slider in moving.items():
         right = slider.options[2]
-        text = table.loc[name, "To the right"].removeprefix(f"{right}: ")
+        text = table.loc[name, "To the right"].removeprefix(f"{right}: ").partition(" ✗ ")[0]
         assert text in (page.AS_IT_IS, verbatim(shown(app.put(slider, right))))
         slider.set_value(page.AS_IT_IS)
 
@@ -86,9 +85,6 @@ def test_a_grid_is_written_cell_by_cell(library: Callable) -> None:
         for text, again in zip(meanings, rebuilt, strict=True):
             (best,) = library([text], [text], meaning_lang)
             assert again == best.text
-            changed = differences(checks(text, meaning_lang, again, meaning_lang))
-            warning = page.beyond(text, again, meaning_lang)
-            assert f"({changed})" in warning if changed else not warning
 
 
 def test_a_new_style_is_one_search_and_passes_few_files(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import bgt_core
-from app.core import address, pairs, rows, state
+from app.core import address, controls, pairs, rows, state
 from app.sentence import compute, page
 from app.sentence.compute import showing, taken_over, title, wording
 from bgt_core.data.examples import example_sentences
@@ -51,22 +51,15 @@ def test_the_nearest_are_of_all_examples(loaded: state.Loaded, saved: Path, late
     assert_close(near["cosine"], [cosine for cosine, _, _ in everything], FLOAT32, scale=1)
 
 
-def test_what_a_word_does_is_measured_without_it(loaded: state.Loaded, saved: Path) -> None:
-    bgt = bgt_core.load(saved)
-    table = compute.left_out(loaded, TEXT, "en").set_index("word")
-    assert table.index.tolist() == ["Do", "the", "cats", "sleep", "here", "?"]
-    for latent in ("semantic", "language"):
-        whole, no_cats, no_mark = bgt.embed([TEXT, "Do the sleep here?", TEXT[:-1]], lang="en", latent=latent)
-        assert_close(table.loc["cats", latent], 1 - cosines(whole, no_cats), FLOAT32, scale=1)
-        assert_close(table.loc["?", latent], 1 - cosines(whole, no_mark), FLOAT32, scale=1)
-
-
 def test_latents_are_exchanged_as_the_library_does(loaded: state.Loaded, saved: Path, library: Callable) -> None:
     other, _ = compute.partner(replace(loaded, langs=("en",)), TEXT, "en")
     table = compute.written(loaded, [TEXT, other], [other, TEXT], "en")
     expected = [best.text for best in library([TEXT, other], [other, TEXT])]
     assert table["text"].tolist() == expected
-    assert other and not other.endswith("?")
+    assert wording(other, "en")["contraction"] and other.endswith("?")
+    of_german = ("Hast du Zeit?", "Du hast Zeit.", "Wir haben Zeit.")
+    styles = [compute.partner(replace(loaded, langs=("de",)), text, "de")[0] for text in of_german]
+    assert styles == ["Haben Sie abgenommen?", "Bitte gehen Sie beiseite.", "Sei du selbst."]
     written, meant = bgt_core.load(saved).embed([expected[0], TEXT], lang="en")
     assert_close(table["meaning"].iloc[0], cosines(written, meant), FLOAT32, scale=1)
 
@@ -102,6 +95,16 @@ def test_pairs_show_what_each_latent_holds_and_a_click_puts_one_in(
     assert tuple(app.session_state[name] for name in address.FIELDS) == pairs.PAIRS[0]
 
 
+def test_a_text_far_from_its_source_is_marked_across_languages(loaded: state.Loaded, saved: Path) -> None:
+    bgt, translations = bgt_core.load(saved), zip(*example_sentences(("en", "fr")), strict=True)
+    english, french = (bgt.embed(side, lang=lang) for lang, side in zip(("en", "fr"), translations, strict=True))
+    usual = state.usual_cosine(loaded, ("en", "fr"))
+    assert (cosines(english, french) < usual).mean() == pytest.approx(0.2, abs=0.005)
+    given = [(lang, cosine) for lang in ("en", "fr") for cosine in (usual - 0.1, usual + 0.1)]
+    marked = [bool(state.verdicts(loaded, "Hi.", "en", "Oh.", lang, cosine)) for lang, cosine in given]
+    assert marked == [False, False, True, False]
+
+
 def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded: state.Loaded) -> None:
     app = opened("main")
     assert app.title[0].value == "A sentence, in two parts"
@@ -117,8 +120,12 @@ def test_the_page_shows_both_lists_and_all_that_is_written(opened: Open, loaded:
         "Recombination: one of its latents exchanged",
         "The effect of each word",
     ]
-    effects = compute.left_out(loaded, TEXT, "en")
-    assert all(f"{row.word} {row.semantic:z.2f} {row.language:z.2f}" in text for row in effects.itertuples())
+    for by_gradients in (False, True):
+        effects = compute.effects(loaded, TEXT, "en", by_gradients)
+        assert effects["word"].tolist() == ["Do", "the", "cats", "sleep", "here", "?"]
+        assert all(f"{row.word} {row.semantic:z.2f} {row.language:z.2f}" in text for row in effects.itertuples())
+        text = shown(app.put(app.segmented_control(key="words_by"), "Gradients"))
+    assert not controls.by_gradients([replace(loaded, reader=bgt_core.open_encoder("baseline:words"))])
 
 
 def test_the_heading_tells_how_it_was_trained_and_what_stored_probes_say(

@@ -136,7 +136,7 @@ def show_words(systems: Mapping[str, tuple[Loaded, str]], pair: Pair, by_gradien
         column.text(shorten(text, LONGEST, placeholder="…"))
         words = [text[start:end] for start, end in spans(text, lang)]
         if not 2 <= len(words) <= MOST_WORDS:
-            column.caption(f"Shown for sentences of 2 to {MOST_WORDS} words and marks (this one has {len(words)}).")
+            column.caption(f"Shown for sentences of 2 to {MOST_WORDS} words and marks (got {len(words)}).")
             continue
         table = pd.DataFrame({"Word": words})
         for title, (model, latent) in systems.items():

@@ -250,12 +250,12 @@ def words(loaded: state.Loaded, text: str, lang: str, by_gradients: bool) -> Non
     table, latents = compute.effects(loaded, text, lang, by_gradients), list(loaded.latents)
     highest = max(1e-6, float(table[latents].to_numpy().max()))
     keys = " ".join(f"{square(latent)} {latent}" for latent in latents)
-    asked = "How far does each latent move if one word is left out"
+    question = "How far does each latent move if one word is left out"
     scale = "At 0 the latent does not move, at 1 it has nothing in common with the original."
     if by_gradients:
-        asked = "How much does each word add to each latent"
+        question = "How much does each word add to each latent"
         scale = "The numbers of a latent add up to the rise of its cosine with the original. Below 0, a word lowers it."
-    st.html(f"{asked}? {keys}. {scale}")
+    st.html(f"{question}? {keys}. {scale}")
     st.html(bars(table, latents, highest, lang))
     strongest = int(table[SEMANTIC].to_numpy().argmax())
     shorter, word = list(without(text, lang))[strongest], table["word"].iloc[strongest]

@@ -47,7 +47,11 @@ COLLAPSED = 0.1  # nats; a latent with a smaller KL holds almost no information 
 
 
 def page(loaded: state.Loaded) -> None:
-    models = [model for model in (loaded, state.second()) if model]
+    second = state.second()
+    if second and second.short == loaded.short:
+        st.caption(f"{verbatim(second.title)} has the same weights: its card is the same.")
+        second = None
+    models = [model for model in (loaded, second) if model]
     for column, model in zip(st.columns(len(models), gap="large"), models, strict=True):
         with column:
             controls.model_title(model)

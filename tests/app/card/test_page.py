@@ -3,9 +3,11 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from app.core import state
 from app.core.display import verbatim
 from bgt_core.evaluation.bootstrap import wilson
 
@@ -58,6 +60,8 @@ def test_it_shows_scores_the_training_log_data_files_and_settings(
     assert {"Style taken over", "Fidelity of generated text"} <= {box.label for box in app.expander}
     assert "short sentences" in [text.value for text in app.text]
     assert any("@inproceedings" in code.value for code in app.code)
+    app.session_state["second"] = replace(state.model(), title="copy")
+    assert any("copy has the same weights" in caption.value for caption in app.run().caption)
 
 
 def test_the_shipped_scores_have_intervals_that_follow_from_what_is_stored(start: Start, opened: Open) -> None:

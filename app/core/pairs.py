@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from textwrap import shorten
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,12 +33,15 @@ class Pair(NamedTuple):
     other_lang: str
 
 
-PAIRS = (  # pairs that are similar in only one of the latents
-    Pair("Tu es en retard.", "fr", "Vous êtes en retard.", "fr"),
-    Pair("I haven't seen him.", "en", "I have not seen him.", "en"),
-    Pair("Can you help me?", "en", "Tu peux m'aider ?", "fr"),
-    Pair("It's a good idea.", "en", "It's not a good idea.", "en"),
-    Pair("Tom saw Mary.", "en", "Mary saw Tom.", "en"),
+# Typical pairs, not the best ones, of five kinds: example sentences of at most eight words, and their translations or
+# what a rule makes of them. Each is the pair of its kind (of 5, 274, 613, 161, 7 pairs) whose cosines in both latents,
+# by both shipped models, are nearest to the medians: the sum of its distances in percentiles is the smallest.
+PAIRS = (
+    Pair("Tu es arrivé vite.", "fr", "Vous êtes arrivé vite.", "fr"),
+    Pair("You don't have to work on Sundays.", "en", "You do not have to work on Sundays.", "en"),
+    Pair("Don't believe anything they say.", "en", "Ne crois à rien de ce qu'ils disent !", "fr"),
+    Pair("She is walking.", "en", "She is not walking.", "en"),
+    Pair("Tom bought Mary a nice present.", "en", "Mary bought Tom a nice present.", "en"),
 )
 LABELS = dict(zip(PAIRS, ("tu / vous", "contracted", "translated", "negated", "roles swapped"), strict=True))
 
@@ -63,6 +66,12 @@ def of_start_page(loaded: Loaded) -> list[tuple[Pair, dict[str, float]]]:
     """Return those of the `PAIRS` that are in the model's languages, with their cosines in each latent."""
     shown = [pair for pair in PAIRS if {pair.lang, pair.other_lang} <= set(loaded.langs)]
     return list(zip(shown, cosines_of(loaded, shown), strict=True))
+
+
+def ranks(values: Any, random: np.ndarray) -> np.ndarray:
+    """Return the percentage of random pairs that are less similar than each value, (N,). Ties count half."""
+    below = sum(np.searchsorted(np.sort(random), values, side=side) for side in ("left", "right"))
+    return 50 * below / max(1, len(random))
 
 
 class ItemsKey(NamedTuple):

@@ -121,7 +121,7 @@ def _compared(
     tables = []
     for kind, first, second in [*indices(_loaded, source, vectors, size), (RANDOM, left[:size], right[:size])]:
         values = similarities(_loaded, source, vectors, first, second)
-        ranked = {f"{axis}_rank": ranks(values[axis], random[axis]) for axis in AXES}
+        ranked = {f"{axis}_rank": pairs.ranks(values[axis], random[axis]) for axis in AXES}
         places = {"left": texts[first], "right": texts[second], "left_row": ids[first], "right_row": ids[second]}
         tables.append(pd.DataFrame({"kind": kind, **places, **values, **ranked}))
     return pd.concat(tables, ignore_index=True), {axis: np.sort(of) for axis, of in random.items()}
@@ -142,12 +142,6 @@ def similarities(
         pairwise = loaded.similarity_pairwise
         values[axis] = rounded(across(loaded, of, left, right) if translated else pairwise(of[left], of[right]))
     return values
-
-
-def ranks(values: Any, random: np.ndarray) -> np.ndarray:
-    """Return the percentage of random pairs that are less similar than each value, (N,). Ties count half."""
-    below = sum(np.searchsorted(np.sort(random), values, side=side) for side in ("left", "right"))
-    return 50 * below / max(1, len(random))
 
 
 @cache
@@ -262,7 +256,7 @@ def marked(
     values = dict.fromkeys(AXES, np.empty(0))
     if len(stars):
         values = similarities(loaded, source, vectors_of(loaded, part), left, left + len(part) // 2)
-    return stars.assign(**values, **{f"{axis}_rank": ranks(values[axis], random[axis]) for axis in AXES})
+    return stars.assign(**values, **{f"{axis}_rank": pairs.ranks(values[axis], random[axis]) for axis in AXES})
 
 
 @st.cache_data(max_entries=16, show_spinner="Resampling pairs")

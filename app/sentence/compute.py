@@ -49,16 +49,15 @@ def compared(loaded: Loaded, lang: str, latent: str) -> tuple[pd.DataFrame, np.n
     return table, embed_parts(loaded, rows.parts(table), latent) if len(table) else np.empty((0, 0))
 
 
-@st.cache_data(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
-def random_pairs(loaded: Loaded, lang: str, latent: str) -> tuple[float, ...]:
-    """Return the mean, the 2.5th and the 97.5th percentile of the cosines of `DRAWN` random sentences with all other
-    sentences of `compared`; () for fewer than two sentences."""
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
+def random_pairs(loaded: Loaded, lang: str, latent: str) -> np.ndarray:
+    """Return the sorted cosines (P,) of `DRAWN` random sentences with all other sentences of `compared`; none for fewer
+    than two sentences. All callers share the array: do not change it."""
     _, vectors = compared(loaded, lang, latent)
     if len(vectors) < 2:
-        return ()
+        return np.empty(0)
     drawn = np.random.default_rng(0).permutation(len(vectors))[:DRAWN]
-    cosines = loaded.similarity(vectors[drawn], vectors)[drawn[:, None] != np.arange(len(vectors))]
-    return float(cosines.mean()), *map(float, np.quantile(cosines, (0.025, 0.975)))
+    return np.sort(loaded.similarity(vectors[drawn], vectors)[drawn[:, None] != np.arange(len(vectors))])
 
 
 def nearest(loaded: Loaded, text: str, lang: str, latent: str) -> pd.DataFrame:

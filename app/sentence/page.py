@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -25,6 +26,8 @@ MAX_CHARACTERS = 300  # maximum length in characters; training sentences of the 
 NEAREST = 5
 MEANING_YOURS, STYLE_YOURS = "Your meaning, in the style of {}", "The meaning of {}, in your style"
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # Unicode: text between these keeps its own writing direction
+RANGE = 0.025, 0.975  # quantiles: ends of the range of 95% of random pairs
+BARS = "A bar is a cosine, over the grey range of 95% of random pairs; %: random pairs that are less similar. "
 MANY = 40  # sentences with more words and punctuation marks than this get no bar chart
 
 
@@ -84,9 +87,12 @@ def page(loaded: state.Loaded) -> None:
         with st.container(key="pairs", horizontal=True):
             for at, (pair, cosines) in enumerate(pairs.of_start_page(loaded)):
                 with st.container(gap="xsmall"):
-                    st.html(pair_html(pair, cosines, loaded.latents))
+                    st.html(pair_html(loaded, pair, cosines))
                     fill = dict(zip(FIELDS, pair, strict=True))  # a click stores this before the page is drawn again
                     st.button("Try it", key=f"pair{at}", on_click=st.session_state.update, kwargs=fill, type="tertiary")
+        st.caption(
+            "A bar is a cosine, over the grey range of 95% of random pairs; %: random pairs that are less similar."
+        )
     level = st.empty()
     example = controls.EXAMPLE if "en" in loaded.langs else compute.corpus((loaded.langs[0],))["text"].get(0, "")
     text, lang = field(loaded, ("Your sentence", example), ("Its language", "en"), ("sentence", "language"))
@@ -99,7 +105,8 @@ def page(loaded: state.Loaded) -> None:
     for model in models:
         controls.model_title(model)
         nearest(model, text, lang)
-    level.caption("\n\n".join(usual_cosines(model, lang, len(models) > 1) for model in models))
+    usual = "\n\n".join(usual_cosines(model, lang, len(models) > 1) for model in models)
+    level.caption(BARS * bool(loaded.second_latent) + usual)
     links(loaded, text, lang)
     if loaded.cannot_write:
         st.caption(loaded.cannot_write)
@@ -152,9 +159,10 @@ def usual_cosines(loaded: state.Loaded, lang: str, titled: bool) -> str:
     """State the cosines of random pairs in each latent, for comparison; if `titled`, with the title of the model."""
     parts = []
     for latent in loaded.latents:
-        if level := compute.random_pairs(loaded, lang, latent):
+        if len(random := compute.random_pairs(loaded, lang, latent)):
             of = latent if latent == SEMANTIC else f"{latent}, {rows.language_name(lang)}"
-            parts.append(f"{of} {{:z.2f}} (95% of pairs: {{:z.2f}} to {{:z.2f}})".format(*level))
+            level = random.mean(), len(random), *np.quantile(random, RANGE)
+            parts.append(f"{of} {{:z.2f}} (95% of {{:,}} pairs: {{:z.2f}} to {{:z.2f}})".format(*level))
     by = f" by **{verbatim(loaded.title)}**" * titled
     return f"For comparison, the mean cosine of random pairs{by}: {'; '.join(parts)}." * bool(parts)
 
@@ -306,20 +314,21 @@ def marked(text: str, known: Set[str]) -> str:
     return "".join(f"<mark>{escape(part)}</mark>" if part.casefold() in known else escape(part) for part in parts)
 
 
-def pair_html(pair: Pair, cosines: Mapping[str, float], latents: Sequence[str]) -> str:
-    """Return two sentences as HTML, with a bar for their cosine in each latent."""
-    texts = "".join(
-        f'<div lang="{lang}">{escape(text)}</div>'
-        for text, lang in ((pair.text, pair.lang), (pair.other, pair.other_lang))
-    )
-    drawn = "".join(
-        f"<div {coloured(latent)}><i style='width:{max(0, 40 * cosines[latent]):.0f}%'></i> "
-        f"{cosines[latent]:z.2f} {escape(latent)}</div>".replace(" -", " −")
-        if latent in cosines
-        else f"<div {coloured(latent)}>two languages</div>"
-        for latent in latents
-    )
-    return f'<div class="bgt-pair">{texts}{drawn}</div>'
+def pair_html(loaded: state.Loaded, pair: Pair, cosines: Mapping[str, float]) -> str:
+    """Return two sentences as HTML, with a bar for their cosine in each latent, over the range of random pairs."""
+    sides = (pair.text, pair.lang), (pair.other, pair.other_lang)
+    parts = [f'<div lang="{lang}">{escape(text)}</div>' for text, lang in sides]
+    for latent in loaded.latents:
+        if latent not in cosines:
+            parts.append(f"<p {coloured(latent)}>{escape(latent)}: each language has its own</p>")
+            continue
+        cosine, random = cosines[latent], compute.random_pairs(loaded, pair.lang, latent)
+        low, high, end = (100 * max(0, of) for of in (*np.quantile(random if len(random) else [0], RANGE), cosine))
+        rank = pairs.ranks(cosine, random)
+        share = f"<em>{rank if rank == 100 else min(rank, 99.9):.3g} %</em>" * bool(len(random))
+        bar = f'<b style="left:{low:.0f}%;width:{high - low:.0f}%"></b><i style="width:{end:.0f}%"></i>'
+        parts.append(f"<p {coloured(latent)}><span>{bar}</span>{escape(latent)} {cosine:z.2f}{share}</p>")
+    return f'<div class="bgt-pair"><small>{escape(pairs.LABELS[pair])}</small>{"".join(parts)}</div>'
 
 
 def output(written: Any, second: str, lang: str, checked: Sequence[Check], taken: Mapping[str, str] = {}) -> str:

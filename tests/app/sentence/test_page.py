@@ -87,9 +87,14 @@ def test_pairs_show_what_each_latent_holds_and_a_click_puts_one_in(
     app = opened("main")
     vectors = bgt.embed(compute.corpus(("en",))["text"].tolist(), lang="en", latent="language")
     every = cosine_similarity(vectors, vectors)[~np.eye(len(vectors), dtype=bool)]
-    mean, low, high = compute.random_pairs(loaded, "en", "language")
+    random = compute.random_pairs(loaded, "en", "language")
+    mean, (low, high) = random.mean(), np.quantile(random, page.RANGE)
     assert low < every.mean() < high and abs(mean - every.mean()) < 4 * every.std() / np.sqrt(compute.DRAWN)
-    assert any(f"English {mean:z.2f} (95% of pairs: {low:z.2f} to {high:z.2f})" in each.value for each in app.caption)
+    level = f"English {mean:z.2f} (95% of {len(random):,} pairs: {low:z.2f} to {high:z.2f})"
+    assert any(level in each.value for each in app.caption)
+    cosine = measured[-1][1]["language"]
+    percent = 100 * ((random < cosine).mean() + (random == cosine).mean() / 2)
+    assert f"language {cosine:z.2f}{percent if percent == 100 else min(percent, 99.9):.3g} %" in shown(app)
     next(button for button in app.button if button.label == "Try it").click()
     app.run()
     assert tuple(app.session_state[name] for name in address.FIELDS) == pairs.PAIRS[0]

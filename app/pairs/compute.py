@@ -20,7 +20,7 @@ from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
 from bgt_core.data.properties import exchanger
 from bgt_core.encoders import open_encoder
 from bgt_core.evaluation.comparison import Result
-from bgt_core.grammar import LANGS, NEGATION, triples
+from bgt_core.grammar import ATTRIBUTES, LANGS, NEGATION, TRIPLES, triples
 from bgt_core.vectors.arrays import cosines, rounded
 
 NEAR_IN_MEANING, NEAR_IN_STYLE, RANDOM = "Nearest in meaning", "Nearest in style", "Random pairs"  # kinds of pairs
@@ -28,6 +28,7 @@ KINDS = (NEAR_IN_MEANING, NEAR_IN_STYLE)
 OWN_PAIRS, MINE, EARLIER, START = "Your pairs", "Your two sentences", "Typed before", "Pairs of the start page"
 PARAPHRASES, NEGATIONS, ROLES = "Paraphrases", "Negations", "Roles swapped"  # kinds of built-in pairs
 BUILT_IN = 200  # number of built-in sentences; each is paired with a paraphrase, and with a negation or swapped roles
+PLAIN = 9  # maximum number of words of a built-in sentence in English
 BACKGROUND = 20_000  # maximum number of random pairs for percentiles; `help/pairs.md` names it
 NEAR = 95  # a near pair is more similar than this percentage of random pairs; `help/pairs.md` names it
 TICKS = (1, 50, 90, 99, 99.9)  # percentiles marked on the axes
@@ -146,13 +147,16 @@ def similarities(
 
 @cache
 def built_in(lang: str) -> pd.DataFrame:
-    """Generate pairs (`kind`, `left`, `right`) with the built-in grammar and words that no shipped model has seen."""
+    """Return pairs (`kind`, `left`, `right`) of the built-in grammar, with words that no shipped model has seen. They
+    are plain: short, without exchanged adjectives, and without "this"."""
     pairs = []
-    for triple in triples(BUILT_IN, held_out=True):
+    for triple in triples(TRIPLES, held_out=True):
         sentence, paraphrase, altered = triple.texts[lang]
-        pairs.append((PARAPHRASES, sentence, paraphrase))
-        pairs.append((NEGATIONS if triple.kind == NEGATION else ROLES, sentence, altered))
-    return pd.DataFrame(pairs, columns=["kind", "left", "right"])
+        words = triple.texts["en"][0].lower().split()
+        if triple.kind != ATTRIBUTES and "this" not in words and len(words) <= PLAIN:
+            pairs.append((PARAPHRASES, sentence, paraphrase))
+            pairs.append((NEGATIONS if triple.kind == NEGATION else ROLES, sentence, altered))
+    return pd.DataFrame(pairs[: 2 * BUILT_IN], columns=["kind", "left", "right"])
 
 
 def indices(

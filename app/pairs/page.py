@@ -27,6 +27,10 @@ NO_FILE = (
     "Upload a file of pairs: two columns of sentences, in one language or in two. Further columns may have scores that "
     "people gave, or any property to colour by."
 )
+CHOSEN = (
+    " Each sentence is paired with its nearest in meaning, its nearest in style, and a random one: the counts in the "
+    "corners are those of this choice, and say nothing about the language."
+)
 ALT = "Pairs of sentences, with the percentages of random pairs that are less similar in meaning and in style"
 _plane = mounted("plane", "../../maps/js/points", "keys")
 
@@ -223,9 +227,10 @@ def hints(chosen: Chosen) -> None:
     plane = chosen.plane
     st.markdown("**Click a point** to read its pair. For several, press the lasso above, and draw around them.")
     kinds = ", ".join(f"{number:,} {kind.lower()}" for kind, number in plane.pairs["kind"].value_counts().items())
+    choice = CHOSEN * (not (chosen.own or chosen.source.given or chosen.source.built_in))
     st.caption(
-        f"{kinds}. Near is nearer than {compute.NEAR} % of {len(plane.random['semantic']):,} random pairs: in meaning "
-        f"from cosine {plane.lines[0]:z.2f} on, in style from {plane.lines[1]:z.2f} on."
+        f"{kinds}.{choice} Near is nearer than {compute.NEAR} % of {len(plane.random['semantic']):,} random pairs: in "
+        f"meaning from cosine {plane.lines[0]:z.2f} on, in style from {plane.lines[1]:z.2f} on."
     )
 
 

@@ -20,8 +20,8 @@ from bgt_core.errors import UsageError
 
 LANGS = ("en", "fr")
 LIMIT, TRIPLES, ROLE_PAIRS = 30_000, 2_000, 1_000  # number of rows of each table
-GIVE, ACT, NEGATION = "giver and receiver", "subject and object", "negation"
-KINDS = (GIVE, ACT, "two things", "attributes", NEGATION)  # kinds of triples; role pairs have only the first two kinds
+GIVE, ACT, NEGATION, ATTRIBUTES = "giver and receiver", "subject and object", "negation", "attributes"
+KINDS = (GIVE, ACT, "two things", ATTRIBUTES, NEGATION)  # kinds of triples; role pairs have only the first two kinds
 STEP = 1_010  # the list of seed s begins at row s * STEP; a multiple of len(KINDS), so that all start with GIVE
 
 

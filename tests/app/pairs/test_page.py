@@ -163,7 +163,8 @@ def test_example_sentences_are_pairs_of_which_each_quadrant_is_listed(opened: Op
     assert set(table.iloc[:, 0]) <= set(compute.QUADRANTS.values()) and 4 <= len(table) <= 8
     texts = {verbatim(text) for text in inventory.sentences(examples(), 300)["text"]}
     assert {*table["Left"], *table["Right"]} <= texts  # the table shows whole sentences
-    assert CREDIT in [caption.value for caption in app.caption]
+    assert CREDIT in (captions := [caption.value for caption in app.caption])
+    assert any("the counts in the corners are those of this choice" in each for each in captions)
 
 
 def test_built_in_pairs_are_paraphrases_negations_and_swapped_roles(opened: Open) -> None:
@@ -172,6 +173,7 @@ def test_built_in_pairs_are_paraphrases_negations_and_swapped_roles(opened: Open
     kinds = {compute.PARAPHRASES, compute.NEGATIONS, compute.ROLES, compute.RANDOM}
     assert kinds <= {trace["name"] for trace in figure["data"]}
     table = compute.built_in("en")
+    assert len(table) == 2 * compute.BUILT_IN and not table["left"].str.contains(r"\b[Tt]his\b").any()
     negated = table[table["kind"] == compute.NEGATIONS]
     words = [set(re.findall(r"[\w']+", text)) for text in (*negated["left"], *negated["right"])]
     assert sum(any("not" in word or "n't" in word for word in each) for each in words) >= len(negated)

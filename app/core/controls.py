@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import pandas as pd
@@ -103,6 +103,29 @@ def sentence(
     text = bounded(text.strip(), uploads.MAX_CHARACTERS, title)
     warn(loaded, [text], lang, title, lang_key)
     return text or shown, lang
+
+
+def keep(texts: Mapping[str, str], lang: str, source_lang: str, place: str) -> None:
+    """Let the user keep sentences with a click, as rows among their own sentences, which are stars on the maps. `texts`
+    maps generated sentences to their sources, which are kept with them. `place` is different for each use on a page."""
+    tables = inventory.of_session().typed
+    known = {row for table in tables for row in zip(table["text"], table["lang"], strict=True)}
+    key, label, full = f"keep {place}", "Keep as a star on the maps", sum(map(len, tables)) >= rows.MAX_OWN
+
+    def add() -> None:
+        text, st.session_state[key] = st.session_state[key], None
+        for row in dict.fromkeys([(texts[text], source_lang), (text, lang)]):
+            if row not in known:
+                inventory.add(*row)
+
+    if new := [text for text in texts if text and (text, lang) not in known]:
+        alone, limit = len(texts) == 1, f"With its source. Up to {rows.MAX_OWN}."
+        st.pills(
+            label, new, key=key, on_change=add, disabled=full, help=limit,
+            format_func=(lambda _: label) if alone else str, label_visibility="collapsed" if alone else "visible",
+        )  # fmt: skip
+    else:
+        st.caption("Kept as a star on the maps")
 
 
 def count(title: str, options: Sequence[int], key: str, first: int = 0, width: int | Literal["stretch"] = 120) -> int:

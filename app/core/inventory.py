@@ -231,6 +231,15 @@ def change(**parts: Any) -> None:
     put(PARAMETER, st.session_state["own_key"])
 
 
+def add(lines: str, lang: str) -> tuple[list[str], int]:
+    """Add sentences, one per line, to those that the user typed. Return their ids, and how many exceed the limit."""
+    own = of_session().typed
+    table, left_out = rows.typed(lines, lang, sum(map(len, own)))
+    if len(table):
+        change(typed=(*own, table))
+    return table["id"].tolist(), left_out
+
+
 def restore() -> bool:
     """Load the user's texts whose key is in the URL, once per session. Return False if they are no longer in memory."""
     key = st.query_params.get(PARAMETER, "")

@@ -237,11 +237,8 @@ def add_sentences(langs: Sequence[str]) -> None:
 
 def add(lines: str, lang: str) -> int:
     """Show the typed sentences as stars, and select them. Return how many lines exceed the limit."""
-    own = inventory.of_session().typed
-    table, left_out = rows.typed(lines, lang, sum(map(len, own)))
-    if len(table):
-        inventory.change(typed=(*own, table))
-    st.session_state.update(chosen=table["id"].tolist(), focus=next(iter(table["id"]), None))
+    ids, left_out = inventory.add(lines, lang)
+    st.session_state.update(chosen=ids, focus=next(iter(ids), None))
     return left_out
 
 

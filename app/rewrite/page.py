@@ -108,6 +108,7 @@ def grid(loaded: Loaded, meanings: Sequence[str], meaning_lang: str, styles: Seq
     second = loaded.second_latent
     st.html(f"Cosine {square(SEMANTIC)} to the row's semantic latent, {square(second)} to the column's {second} latent")
     st.html(html(table, notices, second, display.current_theme()))
+    controls.keep(dict(zip(table["text"], table["meaning"], strict=True)), lang, meaning_lang, loaded.short)
     cells = table.pivot(index="meaning", columns="style", values="text").loc[meanings, styles]
     latex = cells.reset_index(allow_duplicates=True)  # a style sentence may be the word "meaning", a column name
     exports.offer(f"bgt-grid-{loaded.short}", table.rename(columns={"second": second}), latex=latex)
@@ -168,6 +169,7 @@ def sliders(loaded: Loaded, fitted: Directions, source: str, lang: str, moving: 
         st.html(f'<p class="written" style="font-size:1.4rem;margin:0">{escape(text) or "(nothing)"}</p>')
         if changed := differences(checks(source, lang, text, lang)):
             st.caption(f"✗ {verbatim(changed)}")
+        controls.keep({text: source}, lang, lang, "direction")
 
 
 @st.cache_data(max_entries=32, show_spinner="Writing", show_time=True, hash_funcs=BY_DIGEST)

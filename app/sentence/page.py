@@ -27,7 +27,6 @@ NEAREST = 5
 MEANING_YOURS, STYLE_YOURS = "Your meaning, in the style of {}", "The meaning of {}, in your style"
 ISOLATE, END_ISOLATE = "\u2068", "\u2069"  # Unicode: text between these keeps its own writing direction
 RANGE = 0.025, 0.975  # quantiles: ends of the range of 95% of random pairs
-BARS = "A bar is a cosine, over the grey range of 95% of random pairs; %: random pairs that are less similar. "
 MANY = 40  # sentences with more words and punctuation marks than this get no bar chart
 
 
@@ -91,9 +90,8 @@ def page(loaded: state.Loaded) -> None:
                     fill = dict(zip(FIELDS, pair, strict=True))  # a click stores this before the page is drawn again
                     st.button("Try it", key=f"pair{at}", on_click=st.session_state.update, kwargs=fill, type="tertiary")
         st.caption(
-            "A bar is a cosine, over the grey range of 95% of random pairs; %: random pairs that are less similar."
+            "A bar is a cosine, over the grey range of 95% of random pairs; %: random pairs that are less similar"
         )
-    level = st.empty()
     example = controls.EXAMPLE if "en" in loaded.langs else compute.corpus((loaded.langs[0],))["text"].get(0, "")
     text, lang = field(loaded, ("Your sentence", example), ("Its language", "en"), ("sentence", "language"))
     controls.warn(loaded, [text], lang, key="language")
@@ -105,8 +103,6 @@ def page(loaded: state.Loaded) -> None:
     for model in models:
         controls.model_title(model)
         nearest(model, text, lang)
-    usual = "\n\n".join(usual_cosines(model, lang, len(models) > 1) for model in models)
-    level.caption(BARS * bool(loaded.second_latent) + usual)
     links(loaded, text, lang)
     if loaded.cannot_write:
         st.caption(loaded.cannot_write)
@@ -151,20 +147,11 @@ def nearest(loaded: state.Loaded, text: str, lang: str) -> None:
                 st.caption("Start the app with `--data LANG=FILE`.")
                 continue
             within = ("In any language. " if latent == SEMANTIC else f"In {rows.language_name(lang)}. ") * several
+            if len(random := compute.random_pairs(loaded, lang, latent)):
+                level = random.mean(), len(random), *np.quantile(random, RANGE)
+                within += "Mean cosine of random pairs: {:z.2f}; of 95% of {:,}: {:z.2f} to {:z.2f}. ".format(*level)
             st.html(head(title, within + in_common(text, lang, near, every), latent))
             st.html(neighbours(text, lang, near, latent, latent == SEMANTIC and several))
-
-
-def usual_cosines(loaded: state.Loaded, lang: str, titled: bool) -> str:
-    """State the cosines of random pairs in each latent, for comparison; if `titled`, with the title of the model."""
-    parts = []
-    for latent in loaded.latents:
-        if len(random := compute.random_pairs(loaded, lang, latent)):
-            of = latent if latent == SEMANTIC else f"{latent}, {rows.language_name(lang)}"
-            level = random.mean(), len(random), *np.quantile(random, RANGE)
-            parts.append(f"{of} {{:z.2f}} (95% of {{:,}} pairs: {{:z.2f}} to {{:z.2f}})".format(*level))
-    by = f" by **{verbatim(loaded.title)}**" * titled
-    return f"For comparison, the mean cosine of random pairs{by}: {'; '.join(parts)}." * bool(parts)
 
 
 def links(loaded: state.Loaded, text: str, lang: str) -> None:
@@ -175,6 +162,7 @@ def links(loaded: state.Loaded, text: str, lang: str) -> None:
         go_to("maps", label, star=text, star_lang=lang, **{"data": drawn} if drawn else {})
         if loaded.second_latent:
             go_to("pairs", "Pairs on which the latents disagree")
+        controls.keep({text: text}, lang, lang, "sentence")
     if any(lang in inventory.LANGS for lang in loaded.langs):
         st.caption(inventory.CREDIT)
 
@@ -247,6 +235,8 @@ def exchanged(loaded: state.Loaded, text: str, ways: Sequence[tuple[str, str, st
         checked = state.verdicts(loaded, source, source_lang, row.text, into, row.meaning)
         taken = taken_over(row.text, into, style, source, source_lang)
         side.html(output(row, loaded.second_latent, into, checked, taken))
+        with side:
+            controls.keep({row.text: source}, into, source_lang, f"{loaded.short} {source} {style}")
 
 
 def words(loaded: state.Loaded, text: str, lang: str, by_gradients: bool) -> None:

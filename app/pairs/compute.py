@@ -291,8 +291,10 @@ def ordered(pairs: pd.DataFrame) -> str:
     medians = pairs.groupby("kind", sort=False)["semantic"].median()
     near = ", ".join(f"{kind.lower()} {medians[kind]:z.2f}" for kind in (PARAPHRASES, NEGATIONS, ROLES))
     nearer = [kind.lower() for kind in (NEGATIONS, ROLES) if medians[kind] >= medians[PARAPHRASES]]
-    wrong = f"{' and '.join(nearer)} are nearer than paraphrases: for these pairs the cosine does not measure meaning"
-    return f"Median cosine of meaning: {near}. " + (f"Here {wrong}." if nearer else "Paraphrases are the nearest.")
+    wrong = f"{' and '.join(nearer)} are as near as paraphrases, or nearer: here, the cosine does not measure meaning"
+    return f"Median cosine of meaning: {near}. " + (
+        f"{wrong.capitalize()}." if nearer else "Paraphrases are the nearest."
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -129,6 +129,9 @@ def test_a_map_is_saved_as_a_true_drawing_its_rows_as_csv_and_the_page_works_wit
     alone.goto(save(page, "HTML", tmp_path).as_uri())
     alone.get_by_role("button", name=re.compile("^Closing mark, question")).click()
     expect(alone.locator(".bgt-bars").get_by_role("status")).to_have_text(re.compile("of 2,000 shown"))
+    alone.get_by_role("button", name="Length in words: Sort by this column").click()
+    words = list(map(int, alone.locator("tbody tr td:nth-child(3)").all_inner_texts()))
+    assert len(words) > 99 and words == sorted(words)
 
 
 def place_of(page: Page, row: int, side: int = 0) -> list[float]:

@@ -48,6 +48,12 @@ class View {
     this.even.setAttribute("aria-pressed", false);
   }
 
+  // Adds a table of the rows, which a saved file has.
+  withTable() {
+    this.table = new RowsTable(this, this.root);
+    return this;
+  }
+
   tool(text, title, action) {
     return this.bar.appendChild(pressed(text, title, action));
   }
@@ -78,7 +84,7 @@ class View {
   // Draws {key, rows, languages, maps, columns, colour, shapes, lines, large, turn, file}, from `view` in `app/maps/compute.py`.
   draw(data) {
     const other = this.key !== data.key;
-    Object.assign(this, { file: data.file, dense: data.lines.includes("density"), joined: data.lines.includes("translations"), shapes: data.shapes });
+    Object.assign(this, { file: data.file, columns: data.columns, dense: data.lines.includes("density"), joined: data.lines.includes("translations"), shapes: data.shapes });
     this.measure(data, other);
     if (other) {
       [this.key, this.rows, this.size, this.langNames] = [data.key, data.rows, data.rows.id.length, data.languages];
@@ -211,6 +217,7 @@ class View {
     this.bars.update();
     this.maps.forEach((map) => map.refresh());
     this.count();
+    this.table?.draw();
   }
 
   // Shows the host's selected rows, the rows with rings, and the star.

@@ -58,7 +58,7 @@ def maps(
         sentences: The N sentences in each language. Sentences at the same index are translations of each other.
         columns: Your own columns, name -> N values, for bars and colours.
         method: "PCA", "t-SNE" or "UMAP".
-        colour: The column for the colours: "mark", "words", "lang", "address", "cluster", or one of your own.
+        colour: The column for the colours: "mark", "words", "lang", "address", "topic", or one of your own.
 
     Raises:
         UsageError: The method is not one of these, or the languages and columns have different numbers of rows.

@@ -27,8 +27,8 @@ STYLES = {  # style property of `bgt_core.data.properties` (also a probing task)
     "address": "Form of address", "politeness": "Politeness", "contraction": "Contraction",
     "question-form": "Form of the question",
 }  # fmt: skip
-CLUSTER = "cluster"
-COLOURS = {"mark": COUNTED["mark"], **STYLES, CLUSTER: "Cluster of meaning", **COUNTED, "lang": "Language"}
+TOPIC = "topic"
+COLOURS = {"mark": COUNTED["mark"], **STYLES, TOPIC: "Topic", **COUNTED, "lang": "Language"}
 OWN_COLUMN = "own:"  # prefix of the names of columns that the user uploaded
 MARKS = {".": "full stop", "!": "exclamation", "?": "question", "...": "ellipsis"}
 NEGATION_LANGS = ("en", "fr", "es", "de", "ja", "ar")  # Turkish is excluded, because it negates inside words

@@ -3,8 +3,6 @@
 import base64
 import json
 import math
-import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,19 +14,17 @@ import pandas as pd
 from plotly.colors import sample_colorscale
 
 from app.core import display, rows
-from app.core.latents import chart, geometry, spaces
+from app.core.latents import chart, geometry, spaces, topics
 from app.core.latents.spaces import Spaces
 from app.core.state import Loaded, embed, write
 from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
 
 JS = Path(__file__).parent / "js"
-VIEW = ("points", "turn", "paint", "card", "legend", "bars", "onemap", "print", "view")  # JavaScript files of the maps
+VIEW = ("points", "turn", "paint", "card", "legend", "bars", "topics", "onemap", "print", "view")  # JavaScript files
 MAP_HEIGHT = 240  # height in pixels of each language's map
 SHADES = 24  # number of colours in a colour scale
 KEYWORDS = 8  # maximum number of keywords of a selection
-FEW, COUNTED = 3, 20_000  # minimum number of sentences with a keyword; maximum number whose words are counted
-WORD = re.compile(r"[^\W\d_]{2,}(?:['’][^\W\d_]+)*")
 NUMBERS = {"UMAP": "neighbours", "t-SNE": "perplexity"}  # method -> the name of its parameter
 MARK = 0.015  # width of a point as a fraction of the map's width
 
@@ -53,10 +49,14 @@ def drawn(fitted: Spaces, second: str, paths: Mapping[str, np.ndarray], of: str 
     the second model's title for the second, whose maps then have other names."""
     place = pd.Index(fitted.semantic.rows["id"])
 
-    def panel(key: str, space: spaces.Space) -> dict[str, Any]:
+    def panel(latent: str, key: str, space: spaces.Space) -> dict[str, Any]:
+        here = place.get_indexer(space.rows["id"]).astype(np.int32)
+        found, _, finest = spaces.topics_of(space, latent)
         return {
             "title": title_of(key, second, fitted).partition("  ")[2],
-            "rows": encoded(place.get_indexer(space.rows["id"]).astype(np.int32)),
+            "rows": encoded(here),
+            "topics": [topic | {"middle": int(here[topic["middle"]])} for topic in found],
+            "finest": encoded(finest),  # the index in "topics" of each row's finer topic
             **{side: encoded(space.rows[side].to_numpy(np.float32)) for side in spaces.sides(space.rows)},
             "path": paths[key].tolist() if key in paths else [],
         }
@@ -66,7 +66,7 @@ def drawn(fitted: Spaces, second: str, paths: Mapping[str, np.ndarray], of: str 
         {
             "name": f"{name} of {of}" if of else name,
             "title": rows.latent_title(name) + f", {of}" * bool(of),
-            "panels": [panel(key, space) for key, space in spaces_of.items()],
+            "panels": [panel(name, key, space) for key, space in spaces_of.items()],
         }
         for name, spaces_of in maps.items()
     ]
@@ -149,14 +149,11 @@ def compared(table: pd.DataFrame, chosen: np.ndarray) -> pd.DataFrame:
 
 
 def keywords(here: Sequence[str], elsewhere: Sequence[str]) -> str:
-    """Return the words in at least `FEW` of the selected sentences `here` that are at least twice as frequent as in the
-    others, `elsewhere`, sorted by number of sentences x log ratio of frequencies. Large texts are sampled."""
-    sides = [texts[:: 1 + len(texts) // COUNTED] for texts in (here, elsewhere)]
-    own, others = (Counter(word for text in side for word in {*WORD.findall(text.lower())}) for side in sides)
-    # add one sentence with all words to the others, so that no ratio is infinite
-    ratio = {word: (own[word] / len(sides[0])) / ((others[word] + 1) / (len(sides[1]) + 1)) for word in own}
-    weight = {word: own[word] * math.log(of) for word, of in ratio.items() if own[word] >= FEW and of >= 2}
-    return ", ".join(sorted(weight, key=lambda word: (-weight[word], word))[:KEYWORDS])
+    """Return the words that distinguish the sentences `here` from those `elsewhere`. Large texts are sampled."""
+    sides = [texts[:: 1 + len(texts) // topics.COUNTED] for texts in (here, elsewhere)]
+    documents = [{*topics.WORD.findall(text.lower())} for side in sides for text in side]
+    groups = np.repeat([0, 1], [len(side) for side in sides])
+    return ", ".join(topics.telling(documents, groups, np.array([-1, -1]))[0][:KEYWORDS])
 
 
 def mean_difference(left: np.ndarray, right: np.ndarray) -> tuple[str, str, str]:
@@ -186,10 +183,14 @@ def share_difference(has: np.ndarray, chosen: np.ndarray) -> tuple[str, str, str
     return first, second, f"{100 * (p - q):+z.0f} [{100 * low:z.0f}, {100 * high:z.0f}]"
 
 
-def with_places(fitted: Spaces, second_latent: str, method: geometry.Method) -> pd.DataFrame:
-    """Return all rows by id, with their coordinates on the map of each latent ("x_semantic", for example), and a column
-    that says how the maps were made and the unit of the coordinates."""
-    table = fitted.semantic.rows.set_index("id", drop=False).assign(map=described(method))
+def with_places(fitted: Spaces, second_latent: str, method: geometry.Method, given: str) -> pd.DataFrame:
+    """Return all rows by id, with their coordinates on the map of each latent ("x_semantic", for example), their
+    topics, some of which have names `given` by the user, and how the maps were made, with the coordinates' unit."""
+    found, coarse, finest = spaces.topics_of(fitted.semantic, SEMANTIC)
+    own = dict(part.partition(":")[::2] for part in given.split("~"))
+    names = np.array([own.get(f"{SEMANTIC}.{topic['key']}", topic["name"]) for topic in found], object)
+    table = fitted.semantic.rows.assign(map=described(method), topic=names[coarse], finer_topic=names[finest])
+    table = table.set_index("id", drop=False)
     sides = spaces.sides(table)
     table = table.rename(columns={side: f"{side}_{SEMANTIC}" for side in sides})
     places = [space.rows.set_index("id")[sides].add_suffix(f"_{second_latent}") for space in fitted.second.values()]

@@ -32,6 +32,7 @@ NUMBER = r":(-?\d{1,9}\.\d{5})"
 PLACE = rf"(\w+){NUMBER}{NUMBER}(?:{NUMBER})?"  # the form of the value of `MOVED`, map:x:y or map:x:y:z
 LARGE, PIN = "maps", "pin"  # URL parameters: the name of the large map, and the id of the pinned sentence
 TURN = "turn"  # URL parameter: the degrees by which maps in three dimensions are turned, right:down
+NAMES = "names"  # URL parameter: the names that the user gave to topics, as MAP.ID.LEVEL:NAME~...
 WIRE = "maps_wire"  # key of the JavaScript component that exchanges selections with the browser
 SLICES = "slice"  # URL parameter, one per saved selection: "NAME:RANGES", with ranges of row ids
 _wire = mounted("selection", folder=compute.JS)
@@ -42,6 +43,7 @@ def forget() -> None:
     choose([])
     map_alone([])
     keep_slices({})
+    put(NAMES, "")
     st.session_state["find"] = ""
     st.session_state.pop("walked", None)
 
@@ -112,7 +114,7 @@ def inspect(shown: Shown) -> None:
     _wire(
         data=data, key=WIRE, on_picked_change=partial(pick, fitted), on_moved_change=partial(move, fitted, method),
         on_pin_change=partial(keep, PIN), on_maps_change=partial(keep, LARGE), on_bars_change=partial(keep, BARS),
-        on_turn_change=partial(keep, TURN),
+        on_turn_change=partial(keep, TURN), on_names_change=partial(keep, NAMES),
     )  # fmt: skip
     with right:
         search(loaded, fitted, bool(chosen))
@@ -142,7 +144,7 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
     st.session_state["kept_rows"] = put(ROWS, ranges)
     if len(ranges) > MAX_ROWS:
         st.caption("This selection is too large for a link: the link opens without it.")
-    selected = compute.with_places(fitted, second, method)
+    selected = compute.with_places(fitted, second, method, st.query_params.get(NAMES, ""))
     selected = selected.loc[list(chosen)] if chosen else selected
     title = f"{count:,} selected sentence{'s' * (count != 1)}" if chosen else f"All {len(table):,} sentences"
     with st.expander(title, expanded=count > 1):
@@ -189,7 +191,7 @@ def unpacked(text: str, count: int) -> np.ndarray:
 
 def event_of(name: str) -> dict[str, Any]:
     """Return the last event of this name that the browser sent, for example {key, id, map, x, y, at} for "moved". The
-    names are "picked", "moved", "pin", "maps", "bars" and "turn"."""
+    names are "picked", "moved", "pin", "maps", "bars", "turn" and "names"."""
     return dict(st.session_state[WIRE][name] or {})
 
 
@@ -203,13 +205,13 @@ def pick(fitted: spaces.Spaces) -> None:
 
 
 def arrangement() -> dict[str, str]:
-    """Return what the page's URL says of the maps: which one is large, which bars are chosen, how they are turned."""
+    """Return what the page's URL says of the maps: which one is large, how they are turned, chosen bars, and names."""
     given = st.query_params.get
-    return {"large": given(LARGE, SEMANTIC).lower(), BARS: given(BARS, ""), TURN: given(TURN, "")}
+    return {"large": given(LARGE, SEMANTIC).lower(), **{name: given(name, "") for name in (BARS, TURN, NAMES)}}
 
 
 def keep(parameter: str) -> None:
-    """Keep the map that the user enlarged, the pinned sentence, the chosen bars or the turn in the page's URL."""
+    """Keep the enlarged map, the pinned sentence, the chosen bars, the turn or names of topics in the page's URL."""
     put(parameter, event_of(parameter).get("value", ""))
 
 

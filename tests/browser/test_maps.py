@@ -240,6 +240,30 @@ def test_a_map_that_is_zoomed_names_finer_groups_and_names_do_not_overlap(visit:
     expect(names).to_have_count(0)
 
 
+# Counts the points below the names of topics on the large map.
+COVERED = """() => { const { large, rows } = window.bgtMaps.view;
+  const names = [...large.over.querySelectorAll(".bgt-coarse")].map(name => name.getBBox());
+  return rows.id.map((_, row) => large.pixelsOf(row)).filter(at => at && names.some(({ x, y, width, height }) =>
+    at[0] > x && at[0] < x + width && at[1] > y && at[1] < y + height)).length; }"""
+
+
+def test_a_topic_is_selected_and_renamed_in_the_list_and_names_are_beside_points(visit: Visit, address: str) -> None:
+    page = visit(f"{address}/maps?map=PCA", quiet_404=True)
+    topic, name = page.locator(".bgt-topic button").first, page.locator(".bgt-large .bgt-coarse").first
+    expect(name).to_be_attached(timeout=60_000)
+    assert page.evaluate(COVERED) <= 12  # of 600 points, by six names; at the points in their middles, they cover 50
+    topic.press("F2")
+    page.keyboard.type("Mine: all")
+    page.keyboard.press("Enter")
+    expect(name).to_have_text("Mine: all")
+    expect(page).to_have_url(re.compile("names=semantic.*Mine"), timeout=20_000)
+    settle(page)
+    topic.press("Enter")
+    expect(page.get_by_text(f"{topic.inner_text().split()[-1]} selected sentences")).to_be_visible(timeout=20_000)
+    other = visit(page.url, quiet_404=True).locator(".bgt-topic button[aria-pressed=true]")
+    expect(other).to_have_text(re.compile("Mine: all"), timeout=60_000)
+
+
 OUTSIDE = """() => { const drawing = document.querySelector("svg.main-svg").getBoundingClientRect();
   return [...document.querySelectorAll("text")].filter(text => {
     const box = text.getBoundingClientRect();

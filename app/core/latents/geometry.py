@@ -1,4 +1,4 @@
-"""Map vectors to two or three dimensions, measure how trustworthy such maps are, and cluster vectors."""
+"""Map vectors to two or three dimensions, and measure how trustworthy such maps are."""
 
 import warnings
 from collections.abc import Callable
@@ -16,7 +16,6 @@ ANGLE, STEPS = 0.8, 750  # with these, t-SNE is as trustworthy as with its defau
 WIDE = 2_048  # for vectors of at least this size, such as bags of words, PCA is faster without the covariance matrix
 BLOCK = 4_096  # number of rows scaled at a time, because a copy of all rows would double the memory
 PLACED_BY = 5  # a new row on a t-SNE or UMAP map is placed at the median of this many nearest rows
-CLUSTERED = 5_000  # maximum number of rows from which the means of clusters are computed
 REACHED_IN = 20  # iterations after which a moved vector has reached its new place on a map
 TRUST_NEIGHBOURS, TRUST_ROWS = 15, 1_000
 COSINE, EUCLIDEAN = "Cosine", "Euclidean"
@@ -214,26 +213,3 @@ def trust(vectors: np.ndarray, xy: np.ndarray, metric: str = COSINE) -> float | 
     if len(rows) <= 2 * TRUST_NEIGHBOURS:
         return None
     return float(trustworthiness(SCALED[metric](vectors[rows]), xy[rows], n_neighbors=TRUST_NEIGHBOURS))
-
-
-@threadpool_limits.wrap(limits=1)
-def clusters(vectors: np.ndarray, fitted_on: np.ndarray, count: int) -> np.ndarray:
-    """Cluster vectors (N, D) into `count` groups by k-means at unit length. Return the group numbers (N,); group 0 is
-    the largest. The cluster means are computed from at most 5,000 of the rows in the mask `fitted_on` (N,)."""
-    from sklearn.cluster import KMeans
-
-    rows = np.flatnonzero(fitted_on)
-    sample = rows[np.linspace(0, len(rows) - 1, min(len(rows), CLUSTERED), dtype=int)]
-    units = unit(vectors[sample])
-    means = KMeans(min(count, len(np.unique(units, axis=0))), n_init=4, random_state=0).fit(units)
-    blocks = (vectors[start : start + BLOCK] for start in range(0, len(vectors), BLOCK))
-    groups = np.concatenate([means.predict(unit(block)) for block in blocks])
-    order = np.argsort(-np.bincount(groups[rows], minlength=means.n_clusters), kind="stable")
-    return np.argsort(order)[groups]
-
-
-def central(vectors: np.ndarray, group: np.ndarray) -> int:
-    """Return the index of the vector (N, D) most similar to the mean of the group in the mask `group` (N,)."""
-    rows = np.flatnonzero(group)
-    units = unit(vectors[rows])
-    return int(rows[(units @ units.mean(0)).argmax()])

@@ -17,7 +17,6 @@ scale. The quality of an axis is measured on held-out sentences, by cross-valida
 import hashlib
 import math
 import shutil
-import textwrap
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +34,7 @@ from safetensors.numpy import save_file
 
 import bgt_core
 from app.core import inventory, rows, state
-from app.core.latents import geometry
+from app.core.latents import geometry, topics
 from app.core.state import Loaded, embed_parts
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.examples import LANGS, example_sentences
@@ -43,7 +42,6 @@ from bgt_core.errors import DataError, NotFound
 from bgt_core.files import atomic_file
 from bgt_core.vectors.arrays import unit
 
-QUOTED = 30  # maximum length of the sentence that a cluster is named after, in characters
 FILE = "maps.safetensors"
 SENTENCES = 300  # number of translations shown when the app opens
 METHODS = (geometry.Method("t-SNE", 30), geometry.Method("UMAP", 15))
@@ -159,14 +157,15 @@ def vectors_of(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
 
 
 def with_columns(spaces: Spaces, names: Collection[str]) -> Spaces:
-    """Add these columns for colours to the tables of the maps: style properties, clusters, or the user's columns."""
+    """Add these columns for colours to the tables of the maps: style properties, topics, or the user's columns."""
     semantic = spaces.semantic
     added: dict[str, Any] = {}
     for name in names:
         if name in rows.STYLES:
             added[name] = rows.styled(semantic.rows, name).array
-        elif name == rows.CLUSTER:
-            added[name] = _clusters(semantic.digest, semantic.content, semantic)
+        elif name == rows.TOPIC:
+            found, groups, _ = topics_of(semantic, SEMANTIC)
+            added[name] = pd.Categorical.from_codes(groups, [each["name"] for each in found if each["parent"] < 0])
         elif name.startswith(rows.OWN_COLUMN):
             added[name] = rows.as_colour(semantic.rows[name]).array
     values = pd.DataFrame(added, index=semantic.rows["id"])
@@ -178,18 +177,9 @@ def with_columns(spaces: Spaces, names: Collection[str]) -> Spaces:
     return Spaces(with_values(semantic), {lang: with_values(space) for lang, space in spaces.second.items()})
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
-def _clusters(digest: str, content: str, _space: Space) -> pd.Categorical:
-    """Assign each row to a cluster. A cluster is named after its most central sentence."""
-    table, groups = _space.rows, geometry.clusters(_space.vectors, _space.given, rows.CATEGORIES)
-    first = _space.given & (table["lang"] == table["lang"].iloc[0]).to_numpy()
-    names: list[str] = []
-    for at in range(groups.max() + 1):
-        group = groups == at
-        central = geometry.central(_space.vectors, group & first if (group & first).any() else group)
-        name = f"“{textwrap.shorten(table['text'].iloc[central], QUOTED, placeholder='…')}”"
-        names.append(f"{name} ({at + 1})" if name in names else name)
-    return pd.Categorical.from_codes(groups, names)
+def topics_of(space: Space, latent: str) -> topics.Topics:
+    """Find the topics of a map. Properties of style name those of a latent other than the semantic one."""
+    return topics.topics(space.content, space.rows[sides(space.rows)].to_numpy(), latent != SEMANTIC, space.rows)
 
 
 def vector(space: Space, row: str) -> np.ndarray:

@@ -7,9 +7,10 @@ const MARGIN = 22; // pixels around all points of a map
 const TITLE = 22; // height in pixels of a panel's title
 const MOST_LINES = 500; // maximum number of translations joined by a line; more lines would hide the points
 const LETTERS = { group: 34, near: 40 }; // maximum number of letters of a text on the map
-const GROUPS = [6, 24, 72]; // number of groups that are named on a panel, at each level of zoom
-const ZOOMS = [2, 4]; // magnifications at which the second and the third of these numbers apply
+const ZOOMS = { finer: 2, sentences: 4 }; // magnifications from which finer topics, and typical sentences, are written
+const TYPICAL = 72; // number of typical sentences that are written on a panel
 const STEP = 10; // pixels by which an arrow key moves the star
+const [LINE, BOLD] = [17, 1.1]; // height in pixels of a text on the map; width of bold text relative to normal text
 
 function shape(parent, name, attributes, text = "") {
   const element = document.createElementNS(SVG, name);
@@ -55,9 +56,10 @@ class OneMap {
       this.x = new Float64Array(size);
       this.y = new Float64Array(size);
       this.depth = new Float64Array(size);
-      this.panels = spec.panels.map(({ title, rows, x, y, z, path }, number) => {
+      this.panels = spec.panels.map(({ title, rows, x, y, z, path, topics, finest }, number) => {
         const panel = { title, path, rows: Int32Array.from(numbers(rows)), x: numbers(x), y: numbers(y) };
         if (z) panel.solid = solidOf({ x: panel.x, y: panel.y, z: numbers(z) });
+        panel.topics = withRows(this.name, topics, numbers(finest), panel.rows);
         panel.rows.forEach((row) => { this.panelOf[row] = number; });
         return panel;
       });
@@ -462,24 +464,24 @@ class OneMap {
     slices.forEach(({ name, row }) => write(row, name, "slice"));
     if (!view.named || focus >= 0) return;
     this.panels.forEach((panel) => {
-      const finest = ZOOMS.filter((zoom) => panel.view.scale / panel.homeScale >= zoom).length;
-      for (let level = 0; level <= finest; level++) {
-        this.groups(panel, level).forEach((row) => write(row, shortened(view.rows.text[row], LETTERS.group), "group"));
-      }
+      const zoom = panel.view.scale / panel.homeScale;
+      view.topics.write(this, panel, zoom >= ZOOMS.finer, layer, taken);
+      if (zoom >= ZOOMS.sentences) this.typical(panel).forEach((row) => write(row, shortened(view.rows.text[row], LETTERS.group), "group"));
     });
   }
 
-  // Returns the rows whose sentences name the groups of a panel's shown points. They are kept until the filter changes.
-  groups(panel, level) {
+  // Returns the rows whose sentences are typical of a panel's shown points. They are kept until the filter changes.
+  typical(panel) {
     const { states, rows } = this.view;
-    if (panel.grouped !== states) [panel.grouped, panel.groups] = [states, []];
-    panel.groups[level] ??= typicalRows(panel, GROUPS[level], (row) => states[row] > FILTERED && rows.pair[row] >= 0, (row) => rows.lang[row] === rows.lang[0]);
-    return panel.groups[level];
+    if (panel.grouped === states) return panel.typical;
+    panel.grouped = states;
+    panel.typical = typicalRows(panel, TYPICAL, (row) => states[row] > FILTERED && rows.pair[row] >= 0, (row) => rows.lang[row] === rows.lang[0]);
+    return panel.typical;
   }
 
   // Returns a free place for a text to the right or left of a point, below it or above it, and adds it to `taken`.
   free(box, [x, y], text, taken) {
-    const [width, height] = [this.view.width(text) + 4, 17];
+    const [width, height] = [this.view.width(text) + 4, LINE];
     const places = [[x + 8, y - height / 2], [x - width - 8, y - height / 2], [x - width / 2, y + 8], [x - width / 2, y - height - 8]];
     const fits = ([left, top]) => left >= box.left && top >= box.top && left + width <= box.left + box.width && top + height <= box.top + box.height
       && taken.every(([l, t, r, b]) => left >= r || left + width <= l || top >= b || top + height <= t);

@@ -3,6 +3,7 @@
 // data, and `light` with the selected and highlighted rows. User actions call `host(name, value)`.
 const [LETTER, PRINTED] = [13, 10]; // size in pixels of the texts on the maps: on the screen, in print
 const TOUCH = window.matchMedia("(hover: none)"); // whether the main pointer is a finger
+const FONTS = "Arial, Liberation Sans, Helvetica, sans-serif"; // fonts of a printed map
 const PAUSE = 400; // milliseconds between two requests while the star is dragged
 
 class View {
@@ -28,7 +29,7 @@ class View {
     this.tool("+", "Zoom in", () => this.maps.forEach((map) => map.zoom(1.4)));
     this.tool("−", "Zoom out", () => this.maps.forEach((map) => map.zoom(1 / 1.4)));
     this.tool("Reset", "Show all points of each map", () => this.maps.forEach((map) => map.reset()));
-    this.names = this.tool("Names", "Name groups by their most typical sentence", () => this.toggle("named", this.names));
+    this.names = this.tool("Names", "Name groups by their topic", () => this.toggle("named", this.names));
     this.swap = this.tool("Swap", "Make the next map the large one", () => this.enlarge(this.maps[(this.maps.indexOf(this.large) + 1) % this.maps.length]));
     this.even = this.tool("Side by side", "Draw all maps in the same size", () => this.toggle("equal", this.even));
     this.tool("SVG", "Save the maps as a drawing", () => this.save());
@@ -39,6 +40,7 @@ class View {
     this.main = this.screen.appendChild(part("div", "", "bgt-large"));
     this.side = this.screen.appendChild(part("div", "", "bgt-side"));
     this.insets = this.side.appendChild(part("div", "", "bgt-insets"));
+    this.topics = new Topics(this, this.side);
     this.bars = new Bars(this, this.side);
     this.legend = new Legend(this, root);
     this.tooltip = root.appendChild(part("div", "", "bgt-tip"));
@@ -81,7 +83,7 @@ class View {
     Object.entries(this.modes).forEach(([name, button]) => button.setAttribute("aria-pressed", active(name)));
   }
 
-  // Draws {key, rows, languages, maps, columns, colour, shapes, lines, large, turn, file}, from `view` in `app/maps/compute.py`.
+  // Draws {key, rows, languages, maps, columns, colour, shapes, lines, large, turn, names, file}, from `view` in `app/maps/compute.py`.
   draw(data) {
     const other = this.key !== data.key;
     Object.assign(this, { file: data.file, columns: data.columns, dense: data.lines.includes("density"), joined: data.lines.includes("translations"), shapes: data.shapes });
@@ -96,6 +98,7 @@ class View {
         this.ofPair.get(pair).push(row);
       });
     }
+    if (other || !this.topics.tooLong) this.topics.read(data.names ?? "");
     this.colour = data.columns.find(({ name }) => name === data.colour);
     this.codes = this.colour.categories ? numbers(this.colour.codes) : shaded(this.colour);
     this.paint();
@@ -113,6 +116,7 @@ class View {
     data.maps.forEach((spec, at) => this.maps[at].draw(spec));
     if (bars !== this.barsDrawn) this.bars.draw(data.columns, data.bars ?? "");
     this.barsDrawn = bars;
+    this.topics.label();
     this.change();
     this.root.dataset.drawn = data.key;
   }
@@ -161,6 +165,7 @@ class View {
       each.resize();
       each.reset();
     });
+    this.topics.show(map);
     this.host("maps", { value: map.name });
   }
 
@@ -184,10 +189,10 @@ class View {
     return this.looks;
   }
 
-  // Sets the size of the texts on the maps.
-  letter(pixels) {
+  // Sets the size and the font of the texts on the maps, which are measured to place them.
+  letter(pixels, family = getComputedStyle(this.root).fontFamily) {
     this.pen ??= document.createElement("canvas").getContext("2d");
-    this.pen.font = `${pixels}px ${getComputedStyle(this.root).fontFamily}`;
+    this.pen.font = `${pixels}px ${family}`;
     this.root.style.setProperty("--letter", `${pixels}px`);
     this.widths = new Map();
   }
@@ -215,6 +220,7 @@ class View {
   change() {
     this.states = this.readStates();
     this.bars.update();
+    this.topics.show(this.large);
     this.maps.forEach((map) => map.refresh());
     this.count();
     this.table?.draw();
@@ -345,7 +351,7 @@ class View {
     const wide = width >= 120 && this.maps.length > 1;
     const before = this.named;
     this.paint(true, grey);
-    this.letter(PRINTED);
+    this.letter(PRINTED, FONTS);
     this.named = named;
     const legend = this.legend.drawing(total);
     const height = wide ? total * 0.55 : total;
@@ -362,7 +368,7 @@ class View {
     this.paint();
     this.letter(LETTER);
     this.maps.forEach((map) => map.resize());
-    return `<svg xmlns="${SVG}" width="${total}" height="${whole}" viewBox="0 0 ${total} ${whole}" font-family="Arial, Liberation Sans, Helvetica, sans-serif" font-size="${PRINTED}">`
+    return `<svg xmlns="${SVG}" width="${total}" height="${whole}" viewBox="0 0 ${total} ${whole}" font-family="${FONTS}" font-size="${PRINTED}">`
       + `<rect width="100%" height="100%" fill="white"/>${maps.map(({ drawing }) => drawing).join("")}<g transform="translate(0 ${bottom})">${legend.drawing}</g>${text.join("")}</svg>`;
   }
 

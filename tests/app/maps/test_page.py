@@ -39,7 +39,7 @@ def test_both_maps_hold_every_sentence_and_bars_count_what_the_table_has(opened:
 def test_a_selection_lights_the_same_rows_on_both_maps_and_survives_a_new_colour(opened: Open) -> None:
     app = opened("maps")
     app.session_state["chosen"] = ["en3", "fr7"]
-    for colour in ("words", rows.CLUSTER):
+    for colour in ("words", rows.TOPIC):
         app.put(app.box("Colour"), colour)
         assert app.lit() == {"en3", "fr7"}
     table = rows.examples(("en", "fr"), 300).set_index("id")

@@ -20,7 +20,7 @@ def table() -> pd.DataFrame:
     both = pd.concat([rows.examples(("en", "fr"), 6), own], ignore_index=True)
     rng = np.random.default_rng(0)
     styles = {name: rows.styled(both, name) for name in rows.STYLES}
-    groups = {rows.CLUSTER: pd.Categorical(rng.choice(["1", "2"], len(both)), ["1", "2"])}
+    groups = {rows.TOPIC: pd.Categorical(rng.choice(["1", "2"], len(both)), ["1", "2"])}
     return both.assign(x=rng.normal(size=len(both)), y=rng.normal(size=len(both)), **styles, **groups)
 
 

@@ -1,4 +1,4 @@
-"""Test maps by PCA and t-SNE, their trustworthiness, vectors moved on a map, and clusters, on synthetic vectors."""
+"""Test maps by PCA and t-SNE, their trustworthiness, and vectors moved on a map, on synthetic vectors."""
 
 import os
 import subprocess
@@ -98,11 +98,3 @@ def test_a_vector_moved_on_a_euclidean_plane_reaches_its_place_by_the_shortest_w
     assert_close(projection.project(moved[None])[0], goal)
     way = moved - unequal[5]
     assert_close(way, projection.axes @ (projection.axes.T @ way), FLOAT32)  # the vector moves within the map's plane
-
-
-def test_clusters_are_the_groups_that_there_are_the_largest_first() -> None:
-    rng = np.random.default_rng(0)
-    which = rng.permutation(np.repeat([0, 1, 2], [10, 30, 20]))
-    vectors = np.eye(5, dtype=np.float32)[which] + rng.normal(0, 0.02, (60, 5)).astype(np.float32)
-    fitted_on = np.arange(60) % 7 > 0
-    assert (geometry.clusters(vectors, fitted_on, 3) == np.array([2, 0, 1])[which]).all()

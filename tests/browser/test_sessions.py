@@ -18,6 +18,7 @@ LINK = {"other": "Is it late?", "other_language": "English", "styles_en": "", "m
 
 def begin_a_probe(page: Page) -> None:
     """Start a probe that takes long enough to be stopped before its end, on any machine."""
+    page.get_by_text("Run a small probe").click()
     for setting, value in (("Sentences at most", "2,000"), ("Seeds", "5")):
         page.get_by_role("combobox", name=setting).click()
         page.get_by_role("option", name=value, exact=True).click()

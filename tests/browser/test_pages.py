@@ -22,7 +22,7 @@ GROUNDS = """() => [...document.querySelectorAll(".js-plotly-plot")].map(plot =>
   return 1;
 })"""
 FITS = "(e => e.scrollWidth <= e.clientWidth)(document.querySelector('[data-testid=stMain]'))"
-MOST = 2_100  # maximum height of a page in pixels, at a width of 1,280
+MOST = 2_200  # maximum height of a page in pixels, at a width of 1,280
 HEIGHT = "document.querySelector('[data-testid=stMainBlockContainer]').scrollHeight"
 Visit = Callable[..., Page]
 

@@ -130,7 +130,7 @@ def outside(loaded: state.Loaded) -> None:
         shown.insert(0, "part", shown.index.map(PARTS))
         shown = shown.rename(columns={"part": "Of", **SPLIT_SCORES})
         frame(shown, "Scores of the split on held-out pairs", dict.fromkeys(SPLIT_SCORES.values(), "%.1f"))
-        known |= {"Method": about["method"], "Fitted on": f"{about['rows']:,} pairs"}
+        known |= {"Method": about["method"], "Made from": f"{about['rows']:,} pairs"}
         known |= {"Measured on": f"{min(ROWS, about['held_out_rows']):,} other pairs"}
     else:
         st.info(f"This is an external encoder: its card, training and settings are unknown. {loaded.device}.")

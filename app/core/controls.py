@@ -11,7 +11,6 @@ import streamlit as st
 from app.core import inventory, rows, state, uploads
 from app.core.address import BOUND, on_all_pages, write_on_arrival
 from app.core.display import verbatim
-from app.core.inventory import ParallelText
 from bgt_core.contracts import VectorModel
 
 COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]  # the numbers of rows that the user can choose from
@@ -24,16 +23,16 @@ METHODS = f"*{BY_GRADIENTS}* are integrated gradients (Sundararajan, Taly and Ya
 T = TypeVar("T")
 
 
-def choose_text(langs: Sequence[str]) -> ParallelText | None:
+def choose_text(loaded: state.Loaded) -> inventory.ParallelText | None:
     """Let the user choose sentences in the model's languages. If the app has none, say so and return None."""
-    texts = inventory.readable(langs)
-    if not texts:
+    if not (texts := loaded.texts()):
+        of = "translations" if len(loaded.langs) > 1 else "sentences"
         st.info(
-            f"No sentences for this model: it reads {', '.join(map(rows.language_name, langs))}. Upload some, or start "
-            f"the app with a file of {'translations' if len(langs) > 1 else 'sentences'}, one column per language:",
+            f"No sentences for this model: it reads {loaded.languages}. Upload some, or start the app with a file of "
+            f"{of}, one column per language:",
             icon=":material/table_rows:",
         )
-        st.code(f"bgt app --data {','.join(langs)}=FILE.tsv", language="sh")
+        st.code(f"bgt app --data {','.join(loaded.langs)}=FILE.tsv", language="sh")
         uploads.button()
         return None
     name = next(iter(texts))
@@ -83,6 +82,14 @@ def language(title: str, langs: Sequence[str], key: str, default: str | None = N
     return choice(title, langs, key, default, format_func=rows.language_name)
 
 
+def listed(place: Any, loaded: state.Loaded, title: str, key: str, lang: str, first: str = "") -> str:
+    """Let the user choose a sentence whose vector is stored, at a `place` on the page; `first` is preselected."""
+    options = loaded.listed(lang)["text"].tolist()
+    if st.session_state.get(key) not in options:
+        st.session_state.pop(key, None)
+    return place.selectbox(title, options, options.index(first) if first in options else 0, key=key, **BOUND) or ""
+
+
 def sentence(
     loaded: state.Loaded, title: str, keys: tuple[str, str], usual: str, hint: Callable[[str], str], example: str = ""
 ) -> tuple[str, str]:
@@ -97,6 +104,8 @@ def sentence(
     with on_all_pages():
         lang = language(f"Language of {title[0].lower()}{title[1:]}", loaded.langs, lang_key, usual)
         shown = hint(lang)
+        if loaded.sentences:
+            return listed(above, loaded, title, key, lang, shown), lang
         text = above.text_area(title, example, key=key, height=68, placeholder=shown or None, **BOUND) or ""
     name = rows.language_name
     write_on_arrival({key: text, lang_key: name(lang)}, {key: example, lang_key: name(usual)})

@@ -11,7 +11,7 @@ import streamlit as st
 
 from app.core import exports
 from app.core.display import frame, table
-from app.core.state import BY_DIGEST, Loaded, embed, inference
+from app.core.state import BY_DIGEST, STORED, Loaded, embed, inference
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.text import spans
 from bgt_core.errors import DataError
@@ -62,10 +62,15 @@ def cosines_of(loaded: Loaded, pairs: Sequence[Pair]) -> list[dict[str, float]]:
 
 
 @st.cache_data(max_entries=8, show_spinner=False, hash_funcs=BY_DIGEST)
-def of_start_page(loaded: Loaded) -> list[tuple[Pair, dict[str, float]]]:
-    """Return those of the `PAIRS` that are in the model's languages, with their cosines in each latent."""
-    shown = [pair for pair in PAIRS if {pair.lang, pair.other_lang} <= set(loaded.langs)]
-    return list(zip(shown, cosines_of(loaded, shown), strict=True))
+def of_start_page(loaded: Loaded) -> list[tuple[Pair, str, dict[str, float]]]:
+    """Return the pairs of the start page, their labels, and their cosines in each latent: those of the `PAIRS` that the
+    model can embed, or random held-out pairs of a split."""
+    shown = {pair: LABELS[pair] for pair in PAIRS if {pair.lang, pair.other_lang} <= set(loaded.langs)}
+    shown = {pair: label for pair, label in shown.items() if loaded.embeds(pair.text, pair.other)}
+    if loaded.corpus:
+        langs, pairs = loaded.corpus.columns, loaded.corpus.table.head(len(PAIRS)).to_numpy().tolist()
+        shown = {Pair(left, langs[0], right, langs[1]): "held out" for left, right, *_ in pairs}
+    return list(zip(shown, shown.values(), cosines_of(loaded, [*shown]), strict=True))
 
 
 def ranks(values: Any, random: np.ndarray) -> np.ndarray:
@@ -141,6 +146,9 @@ def effects(loaded: Loaded, text: str, lang: str, latent: str, other: np.ndarray
 
 def show_words(systems: Mapping[str, tuple[Loaded, str]], pair: Pair, by_gradients: bool) -> None:
     """Show how much each word of two sentences adds to their similarity. A system is a model and one of its latents."""
+    if any(model.sentences for model, _ in systems.values()):
+        st.caption(STORED)
+        return
     for column, (text, lang, *other) in zip(st.columns(2), (pair, (*pair[2:], *pair[:2])), strict=True):
         column.text(shorten(text, LONGEST, placeholder="…"))
         words = [text[start:end] for start, end in spans(text, lang)]

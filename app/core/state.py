@@ -7,7 +7,7 @@ import threading
 import unicodedata
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 import bgt_core
 from app.core import inventory, rows
 from bgt_core.contracts import SEMANTIC, UNK, GenerativeModel, SentenceEncoder, TranslationModel, VectorModel
 from bgt_core.data.examples import LANGS, example_sentences
+from bgt_core.data.text import normalise
 from bgt_core.encoders import KINDS, with_kind
 from bgt_core.errors import Busy, NotFound, UsageError
 from bgt_core.evaluation.facts import Check, checks
@@ -35,11 +37,13 @@ AT_ONCE = 5_000  # sentences per request; many small requests have more batch sh
 KEPT_BYTES = 400_000_000  # maximum size in bytes of all cached vectors; the newest always stay
 CACHE = Path(os.environ.get("BGT_CACHE") or os.path.expanduser("~/.cache/bgt"))  # folder with vectors of examples
 HASH, FILES = 32, 40  # bytes of a hash; maximum number of files in `CACHE`, of up to 5 MB each
+LISTED = 1_000  # maximum number of sentences of a text that are listed, or searched for neighbours
 FEW = 64  # embedding up to this many sentences is faster than looking up cached vectors
 RUNS = {f"{name}:": kind.runs for name, kind in KINDS.items()}  # kind of encoder -> a sentence about where it runs
 MAX_LENGTH = 60  # maximum number of generated tokens
 MAX_CHARACTERS = 500  # maximum characters of a source sentence; training sentences are far shorter
 UNREAD_SHARE = 0.1  # the user is warned if a model can't read this share of the characters
+STORED = "The encoder is a file of vectors. New sentences, also those with a word left out, need the encoder itself."
 _inference = threading.Lock()
 
 
@@ -55,6 +59,7 @@ class Loaded:
     device: str  # a sentence that says where the model runs
     spec: str = ""  # the model's name for `open_encoder`; it may contain a path, so it is only shown as help
     held_out: Mapping[Any, np.ndarray] = field(default_factory=dict)  # text -> rows not used to fit a split encoder
+    corpus: inventory.ParallelText | None = None  # pairs with stored vectors; the held-out pairs of a split come first
 
     @property
     def bgt(self) -> Any:
@@ -124,11 +129,32 @@ class Loaded:
         return getattr(self.reader, "about", {})
 
     def fitted_on(self, text: inventory.ParallelText) -> str:
-        """Say whether a split encoder was fitted on the pairs of a text; "" for any other model."""
+        """Say whether a split encoder was made from the pairs of a text; "" for any other model."""
         if text in self.held_out:
             count = len(self.held_out[text])
-            return f"{self.title} was fitted on the text of these pairs, except for {count:,} held-out pairs."
-        return f"{self.title} may have been fitted on some of these pairs." * bool(self.about)
+            return f"{self.title} was made from these pairs, except for {count:,} held-out pairs."
+        return f"{self.title} may have been made from some of these pairs." * bool(self.about)
+
+    @property
+    def sentences(self) -> Container[str]:
+        """The only sentences that the encoder can embed, normalised, if it looks up vectors; () for any other model."""
+        return getattr(self.reader, "sentences", ())
+
+    def embeds(self, *sentences: str) -> bool:
+        return not self.sentences or all(normalise(each) in self.sentences for each in sentences)
+
+    def texts(self, least: int = 1) -> dict[str, inventory.ParallelText]:
+        """Return the texts with `least` columns in the model's languages, except those that the model can't embed."""
+        texts = inventory.readable(self.langs, least)
+        few = {name: inventory.columns_of(text, FEW)[0] for name, text in texts.items() if self.sentences}
+        ends = {name: [column[end] for column in columns for end in (0, -1)] for name, columns in few.items()}
+        return {name: text for name, text in texts.items() if self.embeds(*ends.get(name, ()))}
+
+    def listed(self, lang: str) -> pd.DataFrame:
+        """Return sentences in a language whose vectors are stored: of a text, or of a split's held-out pairs."""
+        texts = self.texts().values() if self.sentences else [self.corpus] if self.corpus else ()
+        tables = (inventory.sentences(text.alone(lang), LISTED) for text in texts if lang in text.langs)
+        return next(tables, rows.table([], lang, None))
 
     @property
     def fingerprint(self) -> str:

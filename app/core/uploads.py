@@ -18,7 +18,6 @@ import streamlit as st
 
 from app.core import inventory, rows, state
 from app.core.display import failing, frame, verbatim
-from app.core.inventory import ParallelText
 from app.core.rows import LANG_OF_TITLE, title_key
 from bgt_core.data.examples import LANGS
 from bgt_core.data.text import normalise
@@ -51,8 +50,10 @@ csv.field_size_limit(2**31 - 1)  # csv's limit of characters per cell is lifted;
 
 def choose_name(names: Sequence[str], key: str, **settings: Any) -> str | None:
     """Let the user choose one of these texts or upload another text; return None if there is no text."""
-    if st.session_state.get(key) not in names:  # for example, the user removed the chosen text
+    if (lost := st.session_state.get(key)) not in names:  # for example, the user removed the chosen text
         st.session_state.pop(key, None)
+        if own := inventory.of_session().uploaded.keys() & {lost}:
+            st.toast(f"“{verbatim(*own)}” has no pairs for this page, so the page shows other ones.", duration="long")
     name = st.selectbox("Pairs", names, key=key, **settings) if names else None
     button(key)
     return name
@@ -82,11 +83,7 @@ def remove_button(name: str, key: str, names: Sequence[str]) -> None:
         st.button("Remove", icon=":material/delete:", help=about, on_click=remove, width="content")
 
 
-def close() -> None:
-    st.session_state["uploading"] = None
-
-
-@st.dialog("Your own sentences", width="large", on_dismiss=close)
+@st.dialog("Your own sentences", width="large", on_dismiss=lambda: st.session_state.update(uploading=None))
 def dialog() -> None:
     """Ask for a file and for the use of each of its columns, and show warnings."""
     file = st.file_uploader(
@@ -126,14 +123,13 @@ def use(table: pd.DataFrame, file: str, file_id: str) -> None:
             st.warning(f"{rows.language_name(lang)}: {warning}")
     count = len(text.table)
     pairs = "These are not pairs: “Your encoder” needs two columns of sentences." * (len(text.columns) == 1)
-    st.markdown(f"**{len(table):,} rows read, {count:,} used.** {left_out} {pairs}")
+    st.markdown(f"**Rows read: {len(table):,}; used: {count:,}.** {left_out} {pairs}")
 
     def keep() -> None:
         inventory.change(uploaded={**inventory.of_session().uploaded, name: text})
-        st.session_state[st.session_state["uploading"]] = name
-        close()
+        st.session_state.update({st.session_state["uploading"]: name, "uploading": None})
 
-    if st.button(f"Use these {count:,} rows", type="primary", on_click=keep):
+    if st.button(f"Use {f'these {count:,} rows' if count > 1 else 'this row'}", type="primary", on_click=keep):
         st.rerun()
 
 
@@ -176,7 +172,7 @@ def guessed_use(title: str, values: pd.Series, langs: Sequence[str]) -> str:
     return lang if lang in langs else next((each for each in langs if each not in LANGS), LEFT_OUT)
 
 
-def text_of(name: str, table: pd.DataFrame, uses: Sequence[str], drop: bool) -> tuple[str, ParallelText, str]:
+def text_of(name: str, table: pd.DataFrame, uses: Sequence[str], drop: bool) -> tuple[str, inventory.ParallelText, str]:
     """Make a text from an uploaded table. Return its name, the text, and a sentence about the rows left out and why. If
     `drop` is true, repeated rows are left out. Raises DataError if the columns do not form a text."""
     sides = [title for title, use in zip(table, uses, strict=True) if use not in USES]
@@ -210,7 +206,7 @@ def text_of(name: str, table: pd.DataFrame, uses: Sequence[str], drop: bool) -> 
     digest = hashlib.sha256(pd.util.hash_pandas_object(whole).to_numpy().tobytes())
     digest.update(repr((columns, list(whole))).encode())
     langs = tuple(dict.fromkeys(columns))
-    text = ParallelText(langs, None, columns=columns, table=whole, digest=digest.hexdigest())
+    text = inventory.ParallelText(langs, None, columns=columns, table=whole, digest=digest.hexdigest())
     return f"Yours: {name} ({'-'.join(columns)})", text, f"{words}." if words else ""
 
 

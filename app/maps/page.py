@@ -15,7 +15,6 @@ from streamlit.delta_generator import DeltaGenerator
 from app.core import controls, display, inventory, rows, state, uploads
 from app.core.address import BOUND, in_ranges, linked_rows, mounted
 from app.core.display import failing, verbatim
-from app.core.inventory import ParallelText
 from app.core.latents import geometry, spaces
 from app.maps import compute, selection
 from bgt_core.contracts import LANGUAGE, SEMANTIC
@@ -40,7 +39,7 @@ _maps = mounted("maps", *compute.VIEW, folder=compute.JS)
 class Choice:
     """The settings that the user chose above the maps."""
 
-    text: ParallelText
+    text: inventory.ParallelText
     table: pd.DataFrame  # the rows of the text
     unseen: bool  # whether `table` has only the rows to which a split encoder was not fitted
     colour: str  # the column for colours: a key of rows.COLOURS, or a column of the user
@@ -58,8 +57,8 @@ def page(loaded: state.Loaded) -> None:
     if choice is None or corpus is None:
         return
     langs = choice.text.langs
-    brought(langs)
-    table = pd.concat([corpus, *own_rows(langs)], ignore_index=True)
+    brought(loaded, langs)
+    table = pd.concat([corpus, *own_rows(loaded, langs)], ignore_index=True)
     method, fitted = fit(loaded, table, choice)
     styles = [] if len(table) > MAX_STYLED else [name for name in rows.STYLES if name in rows.colours(langs)]
     own = [name for name in table if name.startswith(rows.OWN_COLUMN)]
@@ -113,7 +112,7 @@ def corpus_of(loaded: state.Loaded, choice: Choice) -> pd.DataFrame | None:
             st.button("Map all again", on_click=selection.map_alone, args=([],))
     elif choice.unseen:
         held_out = len(loaded.held_out[choice.text])
-        st.caption(f"Shown: {count:,} of the {held_out:,} held-out pairs, on which the split was not fitted.")
+        st.caption(f"Shown: {count:,} of the {held_out:,} held-out pairs, from which the split was not made.")
     elif fitted := loaded.fitted_on(choice.text):
         st.caption(verbatim(fitted))
     elif count < choice.count:
@@ -125,7 +124,7 @@ def corpus_of(loaded: state.Loaded, choice: Choice) -> pd.DataFrame | None:
     return corpus
 
 
-def brought(langs: Sequence[str]) -> None:
+def brought(loaded: state.Loaded, langs: Sequence[str]) -> None:
     """Show a star for the sentence in the link that opened this page, or for a sentence newly typed on another page."""
     typed = st.session_state.get("sentence") or "", st.session_state.get("language") or ""
     text, lang = st.query_params.pop(STAR, ""), st.query_params.pop(STAR_LANG, "")
@@ -136,10 +135,10 @@ def brought(langs: Sequence[str]) -> None:
     if not text and typed[0] != controls.EXAMPLE and typed != before:
         text, lang = typed
     if typed[1] in langs:
-        controls.warn(state.model(), [typed[0]], typed[1], "Your sentence", "language")
-    if not text or lang not in langs:
+        controls.warn(loaded, [typed[0]], typed[1], "Your sentence", "language")
+    if not text or lang not in langs or not loaded.embeds(text):
         return
-    for table in own_rows([lang]):
+    for table in own_rows(loaded, [lang]):
         if there := table.loc[table["text"] == text, "id"].tolist():
             selection.choose(there)
             return
@@ -164,7 +163,7 @@ def restore(table: pd.DataFrame, of: tuple[str, geometry.Method]) -> None:
 def choose(loaded: state.Loaded) -> Choice | None:
     """Show the controls above the maps. The default method is t-SNE if its maps are stored or fast to compute."""
     with st.container(key="strip", horizontal=True, vertical_alignment="bottom", gap="xsmall"):
-        text = controls.choose_text(loaded.langs)
+        text = controls.choose_text(loaded)
         if text is None:
             return None
         translated = len(text.langs) > 1
@@ -187,18 +186,18 @@ def choose(loaded: state.Loaded) -> Choice | None:
             lines = ["translations"] * (translated and st.toggle("Join translations", True, key="lines", **BOUND))
             lines += ["density"] * st.toggle("Contours of density", key="dense", **BOUND)
             dims = 3 if solid_place.toggle("3-D", key="3d", **BOUND) else 2
-            projection = choose_projection(method, text.langs, dims)
+            projection = choose_projection(method, () if loaded.sentences else text.langs, dims)
         with st.popover("Add"):
-            add_sentences(text.langs)
+            st.caption(state.STORED) if loaded.sentences else add_sentences(text.langs)
         compute = st.container(width="content")
     return Choice(text, table, unseen, colour, count, projection, lines, compute)
 
 
 def choose_projection(name: str, langs: Sequence[str], dims: int) -> geometry.Method:
-    """Ask for the settings of a projection method: all axes, or the metric. Some also have neighbours and a seed."""
+    """Ask for a method's settings, such as axes, the metric or a seed. Without `langs`, all axes are components."""
     if name == spaces.CHOSEN_AXES:
         components = [f"{spaces.COMPONENT} {number}" for number in range(1, spaces.COMPONENTS + 1)]
-        axes = [*spaces.axes_offered(langs), *components, spaces.FREE]
+        axes = [*spaces.axes_offered(langs), *components, spaces.FREE] if langs else components
         chosen: list[str] = []
         for key, title in list(AXES.items())[:dims]:
             free = [axis for axis in axes if axis not in chosen]
@@ -242,9 +241,10 @@ def add(lines: str, lang: str) -> int:
     return left_out
 
 
-def own_rows(langs: Sequence[str]) -> list[pd.DataFrame]:
-    """Return the sentences that the user typed in these languages."""
-    return [table for table in inventory.of_session().typed if table["lang"].iloc[0] in langs]
+def own_rows(loaded: state.Loaded, langs: Sequence[str]) -> list[pd.DataFrame]:
+    """Return the sentences that the user typed in these languages and the model can embed."""
+    typed = (table for table in inventory.of_session().typed if table["lang"].iloc[0] in langs)
+    return [table for table in typed if loaded.embeds(*table["text"])]
 
 
 def fit(loaded: state.Loaded, table: pd.DataFrame, choice: Choice) -> tuple[geometry.Method, spaces.Spaces]:

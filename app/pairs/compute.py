@@ -13,7 +13,6 @@ import streamlit as st
 
 from app.core import inventory, pairs, rows
 from app.core.display import AMOUNTS, EDGE, INK, PALETTE, REST, cycled, finish, latent_colour, plain
-from app.core.inventory import ParallelText
 from app.core.latents import spaces
 from app.core.state import Loaded, content, embed
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SentenceEncoder
@@ -74,7 +73,7 @@ class PairSource:
         return OWN_PAIRS if self.left == self.right else f"{left} and {right}"
 
 
-def sources(text: ParallelText) -> list[PairSource]:
+def sources(text: inventory.ParallelText) -> list[PairSource]:
     """Return the ways to make pairs from a text; those within one language come first."""
     own = [PairSource(text.langs[0], text.langs[0], True)] if len(text.sides) > len(text.langs) else []
     own += [PairSource(lang, lang, False) for lang in text.langs]
@@ -83,7 +82,7 @@ def sources(text: ParallelText) -> list[PairSource]:
 
 
 def compared(
-    loaded: Loaded, text: ParallelText, count: int, source: PairSource
+    loaded: Loaded, text: inventory.ParallelText, count: int, source: PairSource
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     """Return a table of pairs from the first `count` rows of a text, and the sorted similarities of random pairs, by
     the names in `AXES`. Both are shared: do not change them. The table has the columns `kind`; `left` and `right`;
@@ -224,10 +223,11 @@ def alike(loaded: Loaded, pair: pairs.Pair) -> dict[str, float]:
 def suggested(loaded: Loaded, text: str, lang: str, other_lang: str) -> str:
     """Suggest a sentence to compare with a text: the text in another form, such as contracted, if rules can change it;
     else the sentence in `other_lang` nearest in meaning, or the first one for an empty text; "" if there is none."""
-    if forms := exchanger(lang, ())(text) if lang == other_lang in REWORDED else []:
+    if forms := exchanger(lang, ())(text) if lang == other_lang in REWORDED and not loaded.sentences else []:
         return forms[0]
-    known = next((each for each in inventory.readable(loaded.langs).values() if other_lang in each.langs), None)
-    table = inventory.sentences(known.alone(other_lang), NEIGHBOURS) if known else pd.DataFrame({"text": []})
+    table, known = loaded.listed(other_lang), [each for each in loaded.texts().values() if other_lang in each.langs]
+    if table.empty and known:
+        table = inventory.sentences(known[0].alone(other_lang), NEIGHBOURS)
     texts = [each for each in table["text"] if each != text]
     if not (text and texts):
         return "".join(texts[:1])
@@ -245,7 +245,9 @@ def marked(
 ) -> pd.DataFrame:
     """Return the pairs of the start page and the user's pairs, if they are in the languages of `source`: a table like
     that of `compared`, with the column `label`. `table` has the rows of the text."""
-    known = {pair: (START, label) for pair, label in pairs.LABELS.items()} | dict.fromkeys(earlier, (EARLIER, ""))
+    typed = (pair for pair in earlier if loaded.embeds(pair.text, pair.other))
+    known = {pair: (START, label) for pair, label, _ in pairs.of_start_page(loaded)}
+    known |= dict.fromkeys(typed, (EARLIER, ""))
     known |= {mine: (MINE, "yours")} if mine else {}
     turned = {pair: pair if pair.lang == source.left else pairs.Pair(*pair[2:], *pair[:2]) for pair in known}
     drawn = {of: known[pair] for pair, of in turned.items() if of[1::2] == (source.left, source.right)}

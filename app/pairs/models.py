@@ -8,7 +8,6 @@ import streamlit as st
 
 from app.core import controls, exports, inventory, pairs, rows
 from app.core.display import frame, verbatim
-from app.core.inventory import ParallelText
 from app.core.state import BY_DIGEST, Loaded
 from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.systems import System, disagreement
@@ -21,12 +20,14 @@ DISAGREEMENTS, RETRIEVAL = "Disagreements", "Translations found"
 
 
 @st.fragment
-def compare(models: Sequence[Loaded], shown: ParallelText | None) -> None:
+def compare(models: Sequence[Loaded], shown: inventory.ParallelText | None) -> None:
     """Compare the semantic latents of two models on the pairs of `shown`, or of the first text that both can read. User
     actions in this part rerun only this fragment."""
     st.header(" and ".join(verbatim(model.title) for model in models), anchor=False)
     langs = [lang for lang in models[0].langs if lang in models[1].langs]
-    found = inventory.readable(langs, 2).values() if langs else []
+    found = [
+        text for text in inventory.readable(langs, 2).values() if all(text in of.texts(2).values() for of in models)
+    ]
     texts = sorted(found, key=lambda text: text != shown)
     if not texts:
         st.info("The app has no pairs of sentences in languages that both models read. Upload some.")
@@ -40,7 +41,7 @@ def compare(models: Sequence[Loaded], shown: ParallelText | None) -> None:
     (retrieval if by_retrieval else disagreements)(models, text)
 
 
-def disagreements(models: Sequence[Loaded], text: ParallelText) -> None:
+def disagreements(models: Sequence[Loaded], text: inventory.ParallelText) -> None:
     """Show the pairs on whose similarity two models differ most, and the effect of each word of one pair."""
     (left, right, *_), langs = inventory.columns_of(text, MAX_PAIRS)
     titles = [model.title for model in models]
@@ -70,7 +71,7 @@ def disagreements(models: Sequence[Loaded], text: ParallelText) -> None:
     pairs.show_words(systems, pair, controls.by_gradients(models, "cmp_words_by"))
 
 
-def retrieval(models: Sequence[Loaded], text: ParallelText) -> None:
+def retrieval(models: Sequence[Loaded], text: inventory.ParallelText) -> None:
     """Show how often each model's nearest neighbour of a sentence is its translation."""
     left, right, *more = text.langs
     if more:

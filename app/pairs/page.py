@@ -83,7 +83,7 @@ def typed(loaded: state.Loaded) -> pairs.Pair | None:
         keys, hint = ("other", "other_language"), partial(compute.suggested, loaded, text, lang)
         other, other_lang = controls.sentence(loaded, "The other sentence", keys, lang, hint)
     if not (text and other):
-        st.warning("Type two sentences.", icon=":material/edit:")
+        st.warning(f"{'Upload' if loaded.sentences else 'Type'} two sentences.", icon=":material/edit:")
         return None
     return pairs.Pair(text, lang, other, other_lang)
 
@@ -97,7 +97,7 @@ def remembered(mine: pairs.Pair | None) -> list[pairs.Pair]:
 
 def choose(loaded: state.Loaded, mine: pairs.Pair | None) -> Chosen | None:
     """Let the user choose where the pairs come from, which pairs to draw, and their colours."""
-    texts = inventory.readable(loaded.langs)
+    texts = loaded.texts()
     files = {name: text for name, text in texts.items() if text.file or text.table is not None}
     linked = st.session_state.get("data") or st.query_params.get("data")
     usual = FILE if linked in files else EXAMPLES if "data" in st.query_params else MINE
@@ -119,7 +119,7 @@ def choose(loaded: state.Loaded, mine: pairs.Pair | None) -> Chosen | None:
         st.info(f"{missing}{NO_FILE}")
         return None
     text, count = texts[name], COUNTS[0]
-    sources = {source.title: source for source in compute.sources(text)}
+    sources = {source.title: source for source in compute.sources(text) if not (source.built_in and loaded.sentences)}
     fitting = [source for source in sources.values() if {source.left, source.right} == {*langs}]
     if points == MINE:
         source = next(source for source in fitting if source.given == (len({*langs}) > 1))
@@ -154,12 +154,12 @@ def two_sentences(loaded: state.Loaded, mine: pairs.Pair | None, chosen: Chosen 
         return
     for model in filter(None, (loaded, state.second())):
         controls.model_title(model)
-        if {mine.lang, mine.other_lang} <= {*model.langs}:
+        if {mine.lang, mine.other_lang} <= {*model.langs} and model.embeds(mine.text, mine.other):
             with st.container(horizontal=True):
                 for title, value in compute.alike(model, mine).items():
                     st.metric(title, f"{value:z.2f}", border=True)
         else:
-            st.caption(f"This model reads {model.languages}.")
+            st.caption(state.STORED if model.sentences else f"This model reads {model.languages}.")
     if chosen and len(star := chosen.plane.stars[chosen.plane.stars["kind"] == compute.MINE]):
         of = f"**{verbatim(loaded.title)}**: " * bool(state.second())
         st.markdown(f"{of}{nearer(star.iloc[0], chosen)} ★ is this pair below.")

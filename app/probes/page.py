@@ -58,7 +58,7 @@ def run_small(loaded: state.Loaded) -> None:
         )
         items = controls.count("Sentences at most", [500, 1_000, 2_000], "items", 1, 160)
         seeds = controls.count("Seeds", [1, 3, 5], "pseeds", width=90)
-        texts = texts_of(lang)
+        texts = loaded.texts() if loaded.sentences else texts_of(lang)
         name = st.selectbox("On", list(texts) or ["(none)"], key="pdata", width=220, **BOUND)
         reason = results.why_not_run(task, lang)
         pressed = st.button("Run", type="primary", icon=":material/play_arrow:", disabled=bool(reason))

@@ -8,13 +8,12 @@ import streamlit as st
 
 from app.core import inventory, pairs, rows
 from app.core.rows import wording
-from app.core.state import BY_DIGEST, Loaded, candidates, embed, embed_parts, examples
+from app.core.state import BY_DIGEST, LISTED, Loaded, candidates, embed, embed_parts, examples
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary
 from bgt_core.data.properties import PROPERTIES, final_mark
 from bgt_core.data.text import spans
 
-COMPARED = 1_000  # number of sentences to search in languages without example sentences
 DRAWN = 100  # number of random sentences whose cosines with all others give the level of random pairs
 CLOSE = 1  # sentences are equally long if their word counts differ by at most this number
 LONGEST = 3  # maximum number of words that together express a style property: "est-ce que tu", "I am late"
@@ -23,19 +22,21 @@ USUAL = "inversion"  # the usual form of question, which is not counted as taken
 FORMS = {False: ("Vous avez raison.", "Tu as raison."), True: ("Comment allez-vous ?", "Comment vas-tu ?")}
 
 
+def corpus(loaded: Loaded, langs: Sequence[str]) -> pd.DataFrame:
+    """Return the sentences among which neighbours are searched: those whose vectors are stored, or else example
+    sentences, or the app's first text if there are none. The columns are `length` and those of `rows.table`."""
+    tables = [each if len(each := loaded.listed(lang)) or loaded.sentences else usual(lang) for lang in langs]
+    table = pd.concat(tables, ignore_index=True)
+    return table.assign(length=list(map(length, table["text"], table["lang"])))
+
+
 @st.cache_resource(max_entries=16, show_spinner=False)
-def corpus(langs: tuple[str, ...]) -> pd.DataFrame:
-    """Return the sentences among which neighbours are searched: example sentences, or the app's first text if there are
-    none. The columns are `length` and those of `rows.table`. All callers share the table: do not change it."""
-    if len(langs) > 1:
-        return pd.concat([corpus((lang,)) for lang in langs], ignore_index=True)
-    (lang,) = langs
+def usual(lang: str) -> pd.DataFrame:
     texts = list(examples(lang))
     first = next((text for text in inventory.read().texts.values() if lang in text.langs), None)
     if not texts and first:
-        texts = inventory.sentences(first.alone(lang), COMPARED)["text"].tolist()
-    lengths = [length(text, lang) for text in texts]
-    return rows.table(texts, lang, [""] * len(texts)).assign(length=lengths)
+        texts = inventory.sentences(first.alone(lang), LISTED)["text"].tolist()
+    return rows.table(texts, lang, [""] * len(texts))
 
 
 def length(text: str, lang: str) -> int:
@@ -45,7 +46,7 @@ def length(text: str, lang: str) -> int:
 
 def compared(loaded: Loaded, lang: str, latent: str) -> tuple[pd.DataFrame, np.ndarray]:
     """Return the rows of `corpus` with which a sentence in `lang` is compared in a latent, and their vectors (N, D)."""
-    table = corpus(tuple(loaded.langs) if latent == SEMANTIC else (lang,))
+    table = corpus(loaded, loaded.langs if latent == SEMANTIC else [lang])
     return table, embed_parts(loaded, rows.parts(table), latent) if len(table) else np.empty((0, 0))
 
 
@@ -83,7 +84,7 @@ def partner(loaded: Loaded, text: str, lang: str) -> tuple[str, str]:
     not, the shortest one in another form, such as du or Sie, or else with another closing mark; "" if there is none."""
     if lang in ("en", "fr") and "fr" in loaded.langs:
         return FORMS[text.endswith("?")][PROPERTIES["address"].value(text, lang) == "vous"], "fr"
-    texts, own = corpus((lang,))["text"].tolist(), wording(text, lang).values()
+    texts, own = usual(lang)["text"].tolist(), wording(text, lang).values()
     short = rows.shortest(texts, lang, "?" if final_mark(text) == "?" else ".")
     forms = [other for value, other in short.items() if value not in own]
     unlike = (other for other in texts if rows.mark(other) != rows.mark(text))

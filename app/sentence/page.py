@@ -14,9 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from app.core import controls, display, inventory, pairs, rows, state
 from app.core.address import BOUND, FIELDS, go_to, on_all_pages, write_on_arrival
 from app.core.display import square, verbatim
-from app.core.pairs import Pair
 from app.sentence import compute
-from app.sentence.compute import taken_over, title, wording
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.columns import UNSPACED, primary
 from bgt_core.data.text import WORD, normalise, spans, without
@@ -83,40 +81,44 @@ def tells_more(loaded: state.Loaded) -> str:
 def page(loaded: state.Loaded) -> None:
     if loaded.second_latent:
         controls.model_title(loaded)
+        if not loaded.info:
+            st.caption("Random held-out pairs:" if loaded.corpus else "Pairs that were chosen for another model:")
         with st.container(key="pairs", horizontal=True):
-            for at, (pair, cosines) in enumerate(pairs.of_start_page(loaded)):
+            for at, (pair, label, cosines) in enumerate(pairs.of_start_page(loaded)):
                 with st.container(gap="xsmall"):
-                    st.html(pair_html(loaded, pair, cosines))
+                    st.html(pair_html(loaded, pair, label, cosines))
                     fill = dict(zip(FIELDS, pair, strict=True))  # a click stores this before the page is drawn again
                     st.button("Try it", key=f"pair{at}", on_click=st.session_state.update, kwargs=fill, type="tertiary")
         st.caption(
             "A bar is a cosine, over the grey range of 95% of random pairs; %: random pairs that are less similar"
         )
-    example = controls.EXAMPLE if "en" in loaded.langs else compute.corpus((loaded.langs[0],))["text"].get(0, "")
+    example = controls.EXAMPLE if "en" in loaded.langs else compute.usual(loaded.langs[0])["text"].get(0, "")
     text, lang = field(loaded, ("Your sentence", example), ("Its language", "en"), ("sentence", "language"))
     controls.warn(loaded, [text], lang, key="language")
     if not text:
-        st.warning("Type a sentence.", icon=":material/edit:")
+        controls.choose_text(loaded) if loaded.sentences else st.warning("Type a sentence.", icon=":material/edit:")
         return
-    models = [model for model in (loaded, state.second()) if model and lang in model.langs]
+    models = [model for model in (loaded, state.second()) if model and lang in model.langs and model.embeds(text)]
     writers = [model for model in models if not model.cannot_write]
-    for model in models:
-        controls.model_title(model)
-        nearest(model, text, lang)
-    links(loaded, text, lang)
-    if loaded.cannot_write:
-        st.caption(loaded.cannot_write)
-    if writers:
-        st.subheader("Reconstruction: written from its own two latents")
-        for model in writers:
-            controls.model_title(model)
-            rebuilt(model, text, lang)
-        swaps(writers, text, lang)
-    st.subheader("The effect of each word")
+    above = st.container()
+    st.subheader("The effect of each word")  # shown first: an encoder may have to embed many sentences for neighbours
     by_gradients = controls.by_gradients(models)
     for model in models:
         controls.model_title(model)
-        words(model, text, lang, by_gradients)
+        st.caption(state.STORED) if model.sentences else words(model, text, lang, by_gradients)
+    with above:
+        for model in models:
+            controls.model_title(model)
+            nearest(model, text, lang)
+        links(loaded, text, lang)
+        if loaded.cannot_write:
+            st.caption(loaded.cannot_write)
+        if writers:
+            st.subheader("Reconstruction: written from its own two latents")
+            for model in writers:
+                controls.model_title(model)
+                rebuilt(model, text, lang)
+            swaps(writers, text, lang)
 
 
 def field(
@@ -127,8 +129,11 @@ def field(
     left, right = st.columns([5, 1])
     at = langs.index(of[1]) if of[1] in langs else 0
     with on_all_pages():
-        typed = left.text_input(given[0], given[1], placeholder=hint or None, key=keys[0], **BOUND)
         lang = right.selectbox(of[0], langs, at, format_func=rows.language_name, key=keys[1], **BOUND)
+        if loaded.sentences:
+            typed = controls.listed(left, loaded, given[0], keys[0], lang)
+        else:
+            typed = left.text_input(given[0], given[1], placeholder=hint or None, key=keys[0], **BOUND)
     texts, usual = (typed or "", rows.language_name(lang)), (given[1], rows.language_name(langs[at]))
     write_on_arrival(dict(zip(keys, texts, strict=True)), dict(zip(keys, usual, strict=True)))
     return controls.bounded(normalise(typed or ""), MAX_CHARACTERS, given[0]), lang
@@ -158,13 +163,16 @@ def links(loaded: state.Loaded, text: str, lang: str) -> None:
     """Show links that take the sentence to other pages, and name the source of its neighbours."""
     with st.container(horizontal=True, vertical_alignment="center"):
         label = "See it on both maps" if loaded.second_latent else "See it on the map"
-        drawn = next((name for name, each in inventory.readable(loaded.langs).items() if lang in each.langs), None)
+        texts = loaded.texts()
+        drawn = next((name for name, each in texts.items() if lang in each.langs), None)
         go_to("maps", label, star=text, star_lang=lang, **{"data": drawn} if drawn else {})
         if loaded.second_latent:
             go_to("pairs", "Pairs on which the latents disagree")
         controls.keep({text: text}, lang, lang, "sentence")
-    if any(lang in inventory.LANGS for lang in loaded.langs):
-        st.caption(inventory.CREDIT)
+    if loaded.sentences:
+        st.caption(loaded.fitted_on(texts[drawn]) if drawn else "")
+    elif loaded.corpus or any(lang in inventory.LANGS for lang in loaded.langs):
+        st.caption(loaded.corpus.credit if loaded.corpus else inventory.CREDIT)
 
 
 def in_common(text: str, lang: str, *tables: pd.DataFrame) -> str:
@@ -173,9 +181,9 @@ def in_common(text: str, lang: str, *tables: pd.DataFrame) -> str:
     tables = tuple(table[table["lang"] == lang] for table in tables)  # length and style differ between languages
     unit = "character" if primary(lang) in UNSPACED else "word"
     counted[f"length within a {unit}"] = [compute.alike(text, lang, table)["length"] for table in tables]
-    for name, value in wording(text, lang).items():
-        of = f"{rows.STYLES[name].lower()} ({title(name, value)})"
-        shared = ([wording(each, lang).get(name) == value for each in table["text"]] for table in tables)
+    for name, value in compute.wording(text, lang).items():
+        of = f"{rows.STYLES[name].lower()} ({compute.title(name, value)})"
+        shared = ([compute.wording(each, lang).get(name) == value for each in table["text"]] for table in tables)
         counted[of] = [pd.Series(each, dtype=bool) for each in shared]
     shares = [
         f"{of}, {same.sum()} of {len(same)} ({every.mean():.0%} of all)"
@@ -233,7 +241,7 @@ def exchanged(loaded: state.Loaded, text: str, ways: Sequence[tuple[str, str, st
         quoted = f"“{ISOLATE}{verbatim(style if source == text else source)}{END_ISOLATE}”"
         side.markdown(f"**{MEANING_YOURS if source == text else STYLE_YOURS}**".format(quoted))
         checked = state.verdicts(loaded, source, source_lang, row.text, into, row.meaning)
-        taken = taken_over(row.text, into, style, source, source_lang)
+        taken = compute.taken_over(row.text, into, style, source, source_lang)
         side.html(output(row, loaded.second_latent, into, checked, taken))
         with side:
             controls.keep({row.text: source}, into, source_lang, f"{loaded.short} {source} {style}")
@@ -304,7 +312,7 @@ def marked(text: str, known: Set[str]) -> str:
     return "".join(f"<mark>{escape(part)}</mark>" if part.casefold() in known else escape(part) for part in parts)
 
 
-def pair_html(loaded: state.Loaded, pair: Pair, cosines: Mapping[str, float]) -> str:
+def pair_html(loaded: state.Loaded, pair: pairs.Pair, label: str, cosines: Mapping[str, float]) -> str:
     """Return two sentences as HTML, with a bar for their cosine in each latent, over the range of random pairs."""
     sides = (pair.text, pair.lang), (pair.other, pair.other_lang)
     parts = [f'<div lang="{lang}">{escape(text)}</div>' for text, lang in sides]
@@ -318,7 +326,7 @@ def pair_html(loaded: state.Loaded, pair: Pair, cosines: Mapping[str, float]) ->
         share = f"<em>{rank if rank == 100 else min(rank, 99.9):.3g} %</em>" * bool(len(random))
         bar = f'<b style="left:{low:.0f}%;width:{high - low:.0f}%"></b><i style="width:{end:.0f}%"></i>'
         parts.append(f"<p {coloured(latent)}><span>{bar}</span>{escape(latent)} {cosine:z.2f}{share}</p>")
-    return f'<div class="bgt-pair"><small>{escape(pairs.LABELS[pair])}</small>{"".join(parts)}</div>'
+    return f'<div class="bgt-pair"><small>{escape(label)}</small>{"".join(parts)}</div>'
 
 
 def output(written: Any, second: str, lang: str, checked: Sequence[Check], taken: Mapping[str, str] = {}) -> str:

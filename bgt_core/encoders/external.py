@@ -1,6 +1,6 @@
 """A wrapper for encoders of other libraries and users, which checks their vectors."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +40,7 @@ class ExternalEncoder:
         self.langs, self.latents = _names(name, "langs", langs), _names(name, "latents", latents) or (SEMANTIC,)
         self._fingerprint, self._similarity, self._pairwise = fingerprint, similarity, similarity_pairwise
         self.about: Mapping[str, Any] = {}  # for a split encoder: the split's method, numbers of rows, and scores
+        self.sentences: Container[str] = ()  # normalised; the only ones that stored vectors have, () for other encoders
         self.opened_as: Callable[[], object] | None = None  # a function that opens the same encoder in another process
 
     def embed(self, sentences: str | Iterable[str], *, lang: str, latent: str = SEMANTIC) -> np.ndarray:

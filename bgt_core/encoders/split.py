@@ -1,7 +1,9 @@
 """Encoders of split vectors: `semantic` is the part that translations share, `language` the rest."""
 
+from collections.abc import Mapping
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +16,21 @@ from bgt_core.splitting import parts
 from bgt_core.splitting.parts import Split
 
 
-def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: str = "") -> ExternalEncoder:
+def split_encoder(
+    name: str, split: Split, inner: SentenceEncoder, fingerprint: str = "", known: Mapping[Any, np.ndarray] = {}
+) -> ExternalEncoder:
     """Make an encoder from a split and `inner`, the encoder on whose semantic vectors the split was fitted.
 
     The encoder has the split's languages, and the latents semantic, (N, K), and language, (N, D). `name` appears in
-    messages. `fingerprint` identifies the split, for example by the hash of its file; it is "" if unknown.
+    messages. `fingerprint` identifies the split, for example by the hash of its file; it is "" if unknown. `known` maps
+    (language, sentence) to vectors of `inner` that need not be computed again.
     """
 
     @lru_cache(maxsize=2)  # callers often embed the same sentences, in two languages, once for each latent
     def whole(sentences: tuple[str, ...], lang: str) -> np.ndarray:
-        return inner.embed(sentences, lang=lang, latent=SEMANTIC)
+        missing = [text for text in dict.fromkeys(sentences) if (lang, text) not in known]
+        computed = dict(zip(missing, inner.embed(missing, lang=lang, latent=SEMANTIC), strict=True))
+        return np.stack([computed[text] if text in computed else known[lang, text] for text in sentences])
 
     def embed(sentences: list[str], lang: str, latent: str) -> np.ndarray:
         return part(split, whole(tuple(sentences), lang), lang, latent)
@@ -35,6 +42,7 @@ def split_encoder(name: str, split: Split, inner: SentenceEncoder, fingerprint: 
         fingerprint=f"{fingerprint} of {inner.fingerprint}" if fingerprint and inner.fingerprint else "",
     )  # fmt: skip
     encoder.about = {"method": split.method, **split.about}
+    encoder.sentences = getattr(inner, "sentences", ())
     return encoder
 
 

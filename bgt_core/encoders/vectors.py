@@ -54,7 +54,9 @@ def look_up(path: Path, name: str = "") -> ExternalEncoder:
         return table[[rows[key] for key in keys]]
 
     fingerprint = hashlib.sha256(table.tobytes() + "\n".join(sentences).encode()).hexdigest()
-    return ExternalEncoder(spec, embed, sample=sentences[0], fingerprint=fingerprint)
+    encoder = ExternalEncoder(spec, embed, sample=sentences[0], fingerprint=fingerprint)
+    encoder.sentences = rows
+    return encoder
 
 
 def read(path: Path, name: str) -> tuple[list[str], np.ndarray]:

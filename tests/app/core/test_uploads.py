@@ -228,7 +228,7 @@ def test_a_file_is_offered_among_the_sentences_of_the_maps(opened: Open) -> None
     lines = [f"{en}\t{fr}\t{topic}" for en, fr, topic in zip(ENGLISH, FRENCH, TOPICS, strict=True)]
     app.upload("mine.tsv", "\n".join([*lines, lines[0]]))
     assert [box.value for box in app.selectbox if box.label.startswith("Column ")] == ["en", "fr", "own"]
-    assert any("41 rows read, 40 used." in part.value and "1 repeat" in part.value for part in app.markdown)
+    assert any("Rows read: 41; used: 40." in part.value and "1 repeat" in part.value for part in app.markdown)
     app.press("Use these 40 rows")
     assert app.selectbox(key="data").value == "Yours: mine.tsv (en-fr)"
     assert not any(uploader.key == "own_file" for uploader in app.file_uploader)

@@ -81,15 +81,15 @@ def test_pairs_show_what_each_latent_holds_and_a_click_puts_one_in(
 ) -> None:
     bgt = bgt_core.load(saved)
     measured = pairs.of_start_page(loaded)
-    assert [pair for pair, _ in measured] == list(pairs.PAIRS)
-    for pair, shown_cosines in measured:
+    assert [pair for pair, *_ in measured] == list(pairs.PAIRS)
+    for pair, _, shown_cosines in measured:
         for latent, cosine in shown_cosines.items():
             left = bgt.embed(pair.text, lang=pair.lang, latent=latent)
             right = bgt.embed(pair.other, lang=pair.other_lang, latent=latent)
             assert_close(cosine, cosines(left, right), FLOAT32, scale=1)
         assert ("language" in shown_cosines) == (pair.lang == pair.other_lang)
     app = opened("main")
-    vectors = bgt.embed(compute.corpus(("en",))["text"].tolist(), lang="en", latent="language")
+    vectors = bgt.embed(compute.usual("en")["text"].tolist(), lang="en", latent="language")
     every = cosine_similarity(vectors, vectors)[~np.eye(len(vectors), dtype=bool)]
     random = compute.random_pairs(loaded, "en", "language")
     mean, (low, high) = random.mean(), np.quantile(random, page.RANGE)

@@ -19,6 +19,7 @@ from bgt_core.evaluation.bootstrap import ItemSample, pearson
 from bgt_core.evaluation.comparison import Result, Statistic, compare
 from bgt_core.evaluation.systems import word_effects
 
+SEARCHED = 300  # maximum number of held-out pairs of a split from which the start page has pairs
 LEAST = 0.005  # smaller effects are 0 when rounded to two decimals
 MOST_WORDS = 300  # maximum number of words and marks of a sentence, which is embedded once without each of them
 LONGEST = 120  # maximum number of characters shown of a sentence above the table of its words
@@ -64,12 +65,19 @@ def cosines_of(loaded: Loaded, pairs: Sequence[Pair]) -> list[dict[str, float]]:
 @st.cache_data(max_entries=8, show_spinner=False, hash_funcs=BY_DIGEST)
 def of_start_page(loaded: Loaded) -> list[tuple[Pair, str, dict[str, float]]]:
     """Return the pairs of the start page, their labels, and their cosines in each latent: those of the `PAIRS` that the
-    model can embed, or random held-out pairs of a split."""
+    model can embed; or of a split's held-out pairs one translation, and in each language the two pairs of sentences on
+    which the ranks of the cosines in both latents differ most."""
     shown = {pair: LABELS[pair] for pair in PAIRS if {pair.lang, pair.other_lang} <= set(loaded.langs)}
     shown = {pair: label for pair, label in shown.items() if loaded.embeds(pair.text, pair.other)}
     if loaded.corpus:
-        langs, pairs = loaded.corpus.columns, loaded.corpus.table.head(len(PAIRS)).to_numpy().tolist()
-        shown = {Pair(left, langs[0], right, langs[1]): "held out" for left, right, *_ in pairs}
+        langs, columns = loaded.corpus.columns, loaded.corpus.table.head(SEARCHED).to_numpy().T[:2].tolist()
+        shown = {Pair(columns[0][0], langs[0], columns[1][0], langs[1]): "translation"}
+        for lang, texts in zip(langs, columns, strict=False):
+            left, right = np.triu_indices(len(texts), 1)
+            vectors = (embed(loaded, texts, lang, latent) for latent in loaded.latents)
+            semantic, second = (loaded.similarity(of, of)[left, right].argsort().argsort() for of in vectors)
+            for at, label in (((semantic - second).argmin(), "style"), ((semantic - second).argmax(), "meaning")):
+                shown[Pair(texts[left[at]], lang, texts[right[at]], lang)] = label
     return list(zip(shown, shown.values(), cosines_of(loaded, [*shown]), strict=True))
 
 

@@ -82,7 +82,8 @@ def page(loaded: state.Loaded) -> None:
     if loaded.second_latent:
         controls.model_title(loaded)
         if not loaded.info:
-            st.caption("Random held-out pairs:" if loaded.corpus else "Pairs that were chosen for another model:")
+            own = "Held-out pairs: a translation, then those on which the latents differ most:"
+            st.caption(own if loaded.corpus else "Pairs that were chosen for another model:")
         with st.container(key="pairs", horizontal=True):
             for at, (pair, label, cosines) in enumerate(pairs.of_start_page(loaded)):
                 with st.container(gap="xsmall"):

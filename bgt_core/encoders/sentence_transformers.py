@@ -77,10 +77,15 @@ def open_encoder(name: str, device: str = "auto", precision: str = "auto") -> Ex
     def fingerprint() -> str:
         """Hash the weights and the configuration. Leave out device and library version: they only change rounding."""
         tokenizer = getattr(model.tokenizer, "backend_tokenizer", model.tokenizer)  # a static model has it directly
-        if not hasattr(tokenizer, "to_str"):  # a slow tokenizer can't be serialised completely
+        if hasattr(tokenizer, "to_str"):
+            rules = json.loads(tokenizer.to_str())
+            del rules["padding"], rules["truncation"]  # these settings depend on the last call
+        elif hasattr(tokenizer, "save_pretrained"):  # a slow tokenizer is known by the files that it saves
+            with tempfile.TemporaryDirectory() as folder:
+                tokenizer.save_pretrained(folder)
+                rules = {path.name: path.read_text("latin-1") for path in Path(folder).iterdir()}
+        else:
             return ""
-        rules = json.loads(tokenizer.to_str())
-        del rules["padding"], rules["truncation"]  # these settings depend on the last call
         layers = [(type(layer).__name__, getattr(layer, "pooling_mode", "")) for layer in model]
         parts = (layers, model.max_seq_length, model.prompts, model.default_prompt_name, rules, precision == "bf16")
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())

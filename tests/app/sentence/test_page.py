@@ -95,7 +95,7 @@ def test_pairs_show_what_each_latent_holds_and_a_click_puts_one_in(
     mean, (low, high) = random.mean(), np.quantile(random, page.RANGE)
     assert low < every.mean() < high and abs(mean - every.mean()) < 4 * every.std() / np.sqrt(compute.DRAWN)
     assert f"random pairs: {mean:z.2f}; of 95% of {len(random):,}: {low:z.2f} to {high:z.2f}." in shown(app)
-    cosine = measured[-1][1]["language"]
+    cosine = measured[-1][2]["language"]
     percent = 100 * ((random < cosine).mean() + (random == cosine).mean() / 2)
     assert f"language {cosine:z.2f}{percent if percent == 100 else min(percent, 99.9):.3g} %" in shown(app)
     next(button for button in app.button if button.label == "Try it").click()

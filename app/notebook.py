@@ -13,7 +13,6 @@ from app.core import rows
 from app.core.address import JS
 from app.core.inventory import ParallelText
 from app.core.latents import geometry, spaces
-from app.core.rows import OWN_COLUMN
 from app.core.state import Loaded, content
 from app.maps import compute as of_maps
 from app.maps.selection import unpacked
@@ -38,7 +37,7 @@ class Maps(anywidget.AnyWidget):
     @property
     def selection(self) -> pd.DataFrame:
         """The selected rows: language, sentence, translation, word count, closing punctuation and your columns."""
-        own = {name: name.removeprefix(OWN_COLUMN) for name in self.table if name.startswith(OWN_COLUMN)}
+        own = {name: name.removeprefix(rows.OWN_COLUMN) for name in self.table if name.startswith(rows.OWN_COLUMN)}
         chosen = self.table[unpacked(self.picked.get("rows", ""), len(self.table))]
         return chosen[["lang", "text", "translation", "words", "mark", *own]].rename(columns=own)
 
@@ -70,9 +69,9 @@ def maps(
         raise UsageError(f"{sorted(counts)} rows: all languages and columns need the same number.", parameter="columns")
     loaded, langs = model_of(encoder), list(sentences)
     table = rows.translations(list(zip(*sentences.values(), strict=True)), langs)
-    own = {f"{OWN_COLUMN}{name}": list(values) * len(langs) for name, values in columns.items()}
+    own = {f"{rows.OWN_COLUMN}{name}": list(values) * len(langs) for name, values in columns.items()}
     fitted = spaces.spaces(loaded, table.assign(**own), geometry.Method(method, NEIGHBOURS[method]))
-    colour = f"{OWN_COLUMN}{colour}" if colour in columns else colour
+    colour = f"{rows.OWN_COLUMN}{colour}" if colour in columns else colour
     styles = [name for name in rows.STYLES if name in rows.colours(langs)]
     fitted = spaces.with_columns(fitted, {colour, *styles, *own})
     data = of_maps.view(fitted, loaded.second_latent, colour, langs, {}, ["translations"])

@@ -1,6 +1,7 @@
 """The page about a model: its origin, scores, training, files, settings and licence."""
 
 import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,40 +10,23 @@ import pandas as pd
 import streamlit as st
 
 from app.core import controls, exports, inventory, results, rows, state
-from app.core.display import frame, table, verbatim
+from app.core.display import NOTES, frame, table, verbatim
 from bgt_core.contracts import LANGUAGE
 from bgt_core.data.columns import split_langs
 from bgt_core.evaluation.bootstrap import wilson
 from bgt_core.splitting.fit import ROWS, verdict
 from probes.results.store import MAJORITY
 
-PROBE_TITLES = {"punct-num": "Punctuation"}  # titles of probing tasks that differ from the task's name
 HERE = Path(__file__).parent
-PAPERS = {  # recipe -> key of its paper; all other recipes are from the BGT paper
-    "vgvae": "chen2019multitask", **dict.fromkeys(("avg", "gran", "translator"), "wieting2017backtranslated"),
-}  # fmt: skip
+FIELDS = tomllib.loads((HERE / "fields.toml").read_text("utf-8"))
 ENDS = ("low", "high")  # keys beside "score" in a card: both ends of the score's confidence interval
 ONE_DIGIT = re.compile(r"%|x 100|chrF|BLEU")  # units whose numbers are rounded to one decimal
-TITLES = {
-    "data": "Training data", "protocol": "How it was measured", "fidelity": "Fidelity of generated text",
-    "kept": "Negation and numbers kept", "transfer": "Style taken over", "roles": "Who did what to whom",
-    "command": "Trained with", "training": "Training took",
-}  # fmt: skip
-PARTS = {"vectors": "the vectors", "shared": "the semantic latent", "private": "the language latent"}
-SPLIT_SCORES = {  # name of a measure of split encoders -> title in the table
-    "found": "Translation found, %", "pool": "of all languages, %", "language_told": "Language told, %",
-}  # fmt: skip
-WRITING, TRAINING, DATA = "Generated text", "Training", "Data"
-TABS = {  # the fields of the model card that each tab shows
-    WRITING: ("fidelity", "kept", "transfer", "roles"),
-    TRAINING: ("command", "training"),
-    DATA: ("data", "licence", "limits"),
-}
+WRITING, TRAINING = "Generated text", "Training"  # names of tabs
 FACT = 160  # width in pixels of the box that shows one number
 WIDE = 3  # maximum number of columns with scores; more are shown in further tables, to fit the page
 WRITTEN, BY = "written", "by"  # columns of scores of generated text: its language; the model or a baseline
 FROM = "Generated from"
-HELP_OF = {"Checkpoint": "The start of the hash of model.safetensors. Names of exported files contain it."}
+HASH = "The start of the hash of model.safetensors. Names of exported files contain it."
 COLLAPSED = 0.1  # nats; a latent with a smaller KL holds almost no information about its sentence
 
 
@@ -65,10 +49,10 @@ def one(loaded: state.Loaded) -> None:
     facts |= {"Updates": f"{info['step']:,}", "Checkpoint": loaded.short}
     with st.container(horizontal=True):  # a horizontal container keeps two numbers side by side on a phone
         for title, value in facts.items():
-            st.metric(title, value, border=True, help=HELP_OF.get(title), width=FACT)
+            st.metric(title, value, border=True, help=HASH if title == "Checkpoint" else None, width=FACT)
     st.markdown(f"Reads {loaded.translates or loaded.languages}. {origin(info)}")
     card = {name: value for name, value in info.get("card", {}).items() if name not in ("scores", "probes", "schema")}
-    every = {name: {key: card.pop(key) for key in keys if key in card} for name, keys in TABS.items()}
+    every = {name: {key: card.pop(key) for key in keys if key in card} for name, keys in FIELDS["tabs"].items()}
     of_tab = {name: kept for name, kept in every.items() if kept or name != WRITING}
     measured, *others, files = st.tabs(["Scores", *of_tab, "Files and settings"])
     with measured:
@@ -126,10 +110,10 @@ def outside(loaded: state.Loaded) -> None:
     known |= {"Languages": loaded.reads, "Hash of its weights": loaded.fingerprint[:8] or loaded.short}
     if about := loaded.about:
         st.markdown(f"{loaded.device}. **{verdict(about['scores'])}**")
-        shown = pd.DataFrame(about["scores"]).T.reindex(columns=list(SPLIT_SCORES)) * 100
-        shown.insert(0, "part", shown.index.map(PARTS))
-        shown = shown.rename(columns={"part": "Of", **SPLIT_SCORES})
-        frame(shown, "Scores of the split on held-out pairs", dict.fromkeys(SPLIT_SCORES.values(), "%.1f"))
+        titles = FIELDS["split_scores"]
+        shown = 100 * pd.DataFrame(about["scores"]).T.reindex(columns=list(titles)).rename(columns=titles)
+        shown.insert(0, "Of", shown.index.map(FIELDS["parts"]))
+        frame(shown, "Scores of the split on held-out pairs", dict.fromkeys(titles.values(), "%.1f"))
         known |= {"Method": about["method"], "Made from": f"{about['rows']:,} pairs"}
         known |= {"Measured on": f"{min(ROWS, about['held_out_rows']):,} other pairs"}
     else:
@@ -148,7 +132,7 @@ def records(card: Mapping[str, object], key: str) -> None:
     langs = dict.fromkeys(lang for shown in tables.values() for lang in shown.get(WRITTEN, []))
     lang = controls.language("Language of the text", [*langs], f"written_{key}") if langs else ""
     for name, value in card.items():
-        title = TITLES.get(name, name.capitalize())
+        title = FIELDS["titles"].get(name, name.capitalize())
         if WRITTEN in tables.get(name, ()):
             in_lang = tables[name][tables[name][WRITTEN] == lang].copy()
             with st.expander(verbatim(title), expanded=name == next(iter(card))):
@@ -215,11 +199,7 @@ def training(loaded: state.Loaded) -> None:
             with column:
                 table(pd.DataFrame(lines, columns=titles), f"{', '.join(titles)}, of held-out pairs")
     if "elbo" in held_out:
-        st.caption(
-            "The ELBO bounds the log probability of a pair from below; higher is better. For a pair, it is minus the "
-            "sum of the other rows. Each row is a mean over the pairs with that language, so they add up only if every "
-            "pair has all languages. Training weighs the KL of each latent differently."
-        )
+        st.caption(NOTES["elbo"])
     exports.offer(f"bgt-training-{loaded.short}", pd.DataFrame(reports).drop(columns=["kind", "steps"]))
 
 
@@ -240,7 +220,7 @@ def bound(held_out: Mapping[str, float]) -> list[tuple[str, str]]:
 
 def paper(loaded: state.Loaded) -> tuple[str, str]:
     """Return the URL of the paper that introduced the recipe's model, and the paper's BibTeX entry."""
-    name = PAPERS.get(loaded.info.get("recipe", ""), "wieting2020bilingual")
+    name = FIELDS["papers"].get(loaded.info.get("recipe", ""), "wieting2020bilingual")
     entries = (HERE / "papers.bib").read_text("utf-8").strip().split("\n\n")
     entry = next(entry for entry in entries if name in entry)
     return entry.partition("url       = {")[2].partition("}")[0], entry
@@ -275,7 +255,7 @@ def intervals(card: Mapping[str, Any]) -> dict[tuple[str, str], tuple[float, flo
                 low, high = wilson(value / 100 * count, count)
                 ends[measure, column] = (100 * low, 100 * high)
     for row in card.get("probes", []):
-        title = PROBE_TITLES.get(row["task"], row["task"].capitalize())
+        title = "Punctuation" if row["task"] == "punct-num" else row["task"].capitalize()
         column = "baseline" if row["latent"] == MAJORITY else row["latent"]
         ends[f"{title} probe, accuracy %", column] = (100 * row["ci_low"], 100 * row["ci_high"])
     return ends

@@ -1,6 +1,7 @@
 """Show texts, tables and figures. Users' texts are shown unchanged. All figures share colours, symbols and settings."""
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -12,10 +13,10 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.errors import BgtError
 
 HELP = Path(__file__).parents[1] / "help"
+NOTES = tomllib.loads((HELP / "notes.toml").read_text("utf-8"))  # name -> a long text for users, in Markdown
 MARKS = re.compile(r"[\\`*_\[\]{}<>&$~|!]|:(?=[A-Za-z])")  # characters with a special meaning in Markdown or Streamlit
 ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)|@", re.IGNORECASE)  # parts of addresses that Streamlit turns into links
 BLOCK = re.compile(r"(#{1,6}|[-+]|\d{1,9}[.)])(\s|$)|-{3,}$")  # a heading, a list item or a rule
@@ -75,35 +76,11 @@ def help_of(name: str, second: str, **applies: bool) -> None:
             st.markdown(re.sub(r"{\w+}", "", "\n".join(shown).replace("{second}", second)))
 
 
-# Okabe and Ito's colours for colour-blind readers, without yellow and black, each of which is invisible in one of the
-# themes. A colour means the same in the light and the dark theme, so that users can describe a figure by its colours.
-_OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
-PALETTE = {"light": _OKABE_ITO, "dark": _OKABE_ITO}
-# Each latent and language has one colour in all figures; languages also have their own symbols. The colours differ as
-# much as possible for colour-blind readers, and have a contrast of at least 3:1 with the background of their theme.
-LATENTS = {
-    "light": {SEMANTIC: "#0072b2", LANGUAGE: "#d55e00", SYNTACTIC: "#d55e00"},
-    "dark": {SEMANTIC: "#56b4e9", LANGUAGE: "#ff7f33", SYNTACTIC: "#ff7f33"},
-}
-LANGUAGES = {
-    "light": {"en": "#2a9a83", "fr": "#ea3fd2", "es": "#a8834a", "de": "#664a00", "tr": "#63104f", "ja": "#4d2be0",
-              "ar": "#7a4348"},
-    "dark": {"en": "#1f9e60", "fr": "#f0c6e8", "es": "#ffd23f", "de": "#c9cc7a", "tr": "#c05f9f", "ja": "#8f74f5",
-             "ar": "#dfb49a"},
-}  # fmt: skip
-AMOUNTS = {
-    "light": "viridis",
-    "dark": ("#39568c", "#287d8e", "#20a386", "#55c667", "#b8de29", "#fde725"),  # viridis; its darkest part is left out
-}
-PAGE = {"light": "#ffffff", "dark": "#171614"}  # theme -> background colour of the page, as in `.streamlit/config.toml`
+_FIGURES = tomllib.loads(Path(__file__).with_name("figures.toml").read_text("utf-8"))
+PALETTE, AMOUNTS, LATENTS, LANGUAGES = (_FIGURES[name] for name in ("palette", "amounts", "latents", "languages"))
+PAGE, INK, SOFT = (_FIGURES[name] for name in ("page", "ink", "soft"))  # theme -> colour
+SYMBOLS, STARS, GLYPHS = (_FIGURES[name] for name in ("symbols", "stars", "glyphs"))  # one for each language
 REST = "#999999"
-INK = {"light": "#31333f", "dark": "#fafafa"}  # colour of titles; Streamlit's own greys are too pale to read
-SOFT = {"light": "#666666", "dark": "#a0a0a0"}  # theme -> colour of less important text and symbols
-
-# Plotly symbols, one per language: SYMBOLS for the sentences of a text, STARS for the user's own sentences.
-SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "pentagon", "hourglass")
-STARS = ("star", "star-diamond", "star-square", "star-triangle-up", "asterisk", "hexagram", "hash")
-GLYPHS = ("●", "◆", "■", "▲", "✚", "⬟", "⧗")
 EDGE = "rgba(128, 128, 128, 0.55)"
 GROUND = "rgba(128, 128, 128, 0.06)"
 PIXELS = {"small": 13, "title": 15}
@@ -158,8 +135,8 @@ def plain(text: str) -> str:
 
 def hover_label(theme: str) -> dict[str, object]:
     """Return the style of a figure's hover text, with a plain background instead of the colour of the point."""
-    ground = {"light": "#ffffff", "dark": "#262730"}[theme]
-    return {"align": "left", "bgcolor": ground, "font": {"color": INK[theme], "size": PIXELS["small"]}}
+    font = {"color": INK[theme], "size": PIXELS["small"]}
+    return {"align": "left", "bgcolor": _FIGURES["hover"][theme], "font": font}
 
 
 def finish(figure: go.Figure, title: str, height: int, theme: str) -> go.Figure:

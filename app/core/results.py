@@ -1,6 +1,7 @@
 """Results of probes: the tasks' titles and groups; reading results from files and from this session; result tables."""
 
 import re
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,13 +29,7 @@ TASK_GROUPS = {
     "Surface": SENTEVAL_GROUPS["surface"],
 }  # fmt: skip
 OTHER_TASKS = "Other tasks"
-TASK_TITLES = {
-    "subj-num": "Number of the subject", "obj-num": "Number of the object", "depth": "Depth of the tree",
-    "top-const": "Top constituents", "word-content": "Word content", "length": "Length",
-    "punct-num": "Punctuation: how much", "punct-first": "Punctuation: which first", "gender": "Gender of articles",
-    "tense": "Tense", "bigram-shift": "Neighbours swapped", "coord-inv": "Clauses swapped",
-    "lang-id": "Language identity", "sentence-type": "Closing mark", **STYLES,
-}  # fmt: skip
+TASK_TITLES = tomllib.loads(Path(__file__).with_name("tasks.toml").read_text("utf-8")) | STYLES
 
 
 def task_title(task: str) -> str:

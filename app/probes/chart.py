@@ -10,7 +10,6 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from app.core import display
-from app.core.display import INK, SOFT, cycled, latent_colour, plain
 from app.core.results import OTHER_TASKS, TASK_GROUPS, language_names, other_sentences, task_group, task_title
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from probes.results.store import is_baseline
@@ -47,10 +46,10 @@ class Lines:
         for group, of_group in results.groupby("group", sort=False):
             y = self._take(HEADING)
             self._write(f"<b>{group}</b>", y, display.PIXELS["small"])
-            font = {"size": SMALL, "color": SOFT[self.theme]}
+            font = {"size": SMALL, "color": display.SOFT[self.theme]}
             self.texts += [{"x": tick, "y": y, "text": str(tick), "showarrow": False, "font": font} for tick in ticks]
             for task, of_task in of_group.groupby("task", sort=False):
-                self._write(plain(task_title(str(task))), self._take(TEXT), NAME)
+                self._write(display.plain(task_title(str(task))), self._take(TEXT), NAME)
                 for (lang, mark), part in of_task.groupby(["lang", "mark"], sort=False):
                     self._row([language_names(lang), *textwrap.wrap(mark, LETTERS)], part)
 
@@ -66,20 +65,20 @@ class Lines:
         models = list(results["model"].unique())
         for (kind, model), part in results.groupby([by, "model"], sort=False):
             name, symbol, colour = looks[kind]
-            fill = cycled(FILLS, models.index(model))
+            fill = display.cycled(FILLS, models.index(model))
             x, low, high = part[value], part["ci_low"], part["ci_high"]
             titles = [f"{task_title(row.task)} · {language_names(row.lang)} · {model}" for row in part.itertuples()]
             point = go.Scatter(
                 x=x,
                 y=self.at(part),
-                name=plain(" · ".join([name, model][: 1 + (len(models) > 1)])),
+                name=display.plain(" · ".join([name, model][: 1 + (len(models) > 1)])),
                 mode="markers",
                 marker={"size": MARK, "symbol": symbol + fill, "color": colour},
                 marker_line={"width": 1.5 if fill else 0.6, "color": display.EDGE},
                 error_x={"type": "data", "symmetric": False, "array": high - x, "arrayminus": x - low, "width": 0},
-                text=list(map(plain, titles)),
+                text=list(map(display.plain, titles)),
                 customdata=part["run"],
-                hovertemplate=f"%{{text}}<br>{plain(name)} {number}<br>%{{customdata}}<extra></extra>",
+                hovertemplate=f"%{{text}}<br>{display.plain(name)} {number}<br>%{{customdata}}<extra></extra>",
             )
             self.figure.add_trace(point)
 
@@ -101,7 +100,7 @@ class Lines:
         if any(results["live"]):
             y0, y1 = middle - height / 2, middle + height / 2
             self.figure.add_hrect(y0, y1, fillcolor=HIGHLIGHT, line_width=0, layer="below")
-        self._write("<br>".join(map(plain, label)), middle, NAME, SOFT)
+        self._write("<br>".join(map(display.plain, label)), middle, NAME, display.SOFT)
         for at, line in enumerate(results[LINE].itertuples(index=False, name=None)):
             self.y[line] = middle + MODEL * ((len(results) - 1) / 2 - at)
 
@@ -110,7 +109,7 @@ class Lines:
         self.total += height
         return -self.total + height / 2
 
-    def _write(self, text: str, y: float, size: int, colours: Mapping[str, str] = INK) -> None:
+    def _write(self, text: str, y: float, size: int, colours: Mapping[str, str] = display.INK) -> None:
         font = {"size": size, "color": colours[self.theme]}
         place = {"x": 0, "xref": "paper", "xanchor": "left", "xshift": -LEFT, "y": y, "align": "left"}
         self.texts.append({**place, "text": text, "font": font, "showarrow": False, "borderpad": 0})
@@ -127,13 +126,13 @@ def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
     results = scores.drop_duplicates(LINE).merge(leads.rename("lead").reset_index(), "left", LINE)
     lines = Lines(go.Figure(), theme)
     lines.place(results, (25, 50, 75, 100))
-    looks = {name: (name, LATENTS[name], latent_colour(name, theme)) for name in LATENTS}
+    looks = {name: (name, LATENTS[name], display.latent_colour(name, theme)) for name in LATENTS}
     lines.points(latents, "latent", "accuracy", looks, "%{x:.1f}")
     rivals = [is_baseline(name, list(LATENTS)) for name in scores["latent"]]
     baselines = scores[rivals].sort_values("accuracy", ascending=False)
     best = baselines.drop_duplicates(LINE)
     texts = {
-        line: "<br>".join(f"{plain(row.latent)} {row.accuracy:.1f}" for row in part.itertuples())
+        line: "<br>".join(f"{display.plain(row.latent)} {row.accuracy:.1f}" for row in part.itertuples())
         for line, part in baselines.groupby(LINE)
     }
     lines.figure.add_trace(
@@ -142,7 +141,7 @@ def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
             y=lines.at(best),
             name=BASELINE,
             mode="markers",
-            marker={"size": TICK, "symbol": "line-ns", "line": {"width": 2.5, "color": SOFT[theme]}},
+            marker={"size": TICK, "symbol": "line-ns", "line": {"width": 2.5, "color": display.SOFT[theme]}},
             text=[texts[line] for line in best[LINE].itertuples(index=False, name=None)],
             hovertemplate="Baselines<br>%{text}<extra></extra>",
             visible=len(best) > 0,
@@ -173,7 +172,7 @@ def gap_dots(gaps: pd.DataFrame, theme: str = "light") -> go.Figure:
             y=lines.at(published),
             name=PAPER,
             mode="markers",
-            marker={"size": MARK + 1, "symbol": symbols, "color": SOFT[theme], "line": {"width": 1.5}},
+            marker={"size": MARK + 1, "symbol": symbols, "color": display.SOFT[theme], "line": {"width": 1.5}},
             hovertemplate="the paper: %{x:+.1f} points<extra></extra>",
             visible=len(published) > 0,
         )

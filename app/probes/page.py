@@ -1,7 +1,9 @@
 """The page on probes: the user trains a small probe, uploads results, and looks at all results."""
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 import pandas as pd
 import pyarrow.compute as pc
@@ -10,7 +12,7 @@ import streamlit as st
 import probes
 from app.core import controls, exports, inventory, results, rows, state
 from app.core.address import BOUND
-from app.core.display import failing, frame, problem, verbatim
+from app.core.display import NOTES, failing, frame, problem, verbatim
 from app.probes import chart
 from bgt_core.contracts import LANGUAGE, SEMANTIC, SYNTACTIC
 from bgt_core.data.examples import CREDIT, LANGS
@@ -22,14 +24,8 @@ from probes.results.store import Cell, read_cells
 from probes.tasks import TASKS
 
 FIRST = "sentence-type"  # the default task: it exists in all languages, and only one latent predicts it well
-TITLES = {
-    "task": "Task", "points": "Difference", "ci_low": "95%: from", "ci_high": "95%: to", "paper_gap": "The paper's",
-    "best": "Baseline, %", "which": "Which baseline", "shown": "Shown by", "lang": "Language", "model": "Model",
-    "latent": "Latent or baseline", "accuracy": "Accuracy, %", "selectivity": "Selectivity, points",
-    "information": "Gain, bits", "run": "Trained + tested on", "data": "Data", "classes": "Classes",
-    "note": "Note", "mark": "Mark",
-}  # fmt: skip
-ITEM_TITLES = {"pvi": "Gain, bits", "sentence": "Sentence", "label": "Label", "predicted": "Predicted"}
+COLUMNS = tomllib.loads(Path(__file__).with_name("columns.toml").read_text("utf-8"))
+TITLES, ITEM_TITLES = COLUMNS["results"], COLUMNS["items"]  # name of a column -> title
 ACCURACY, DIFFERENCE = "Right answers", "Latents compared"  # names of the two views of results
 SHARED_FORM = ("length", "punct-num", "punct-first")  # tasks about form whose labels translations mostly share
 EXPECTED = dict.fromkeys((*SHARED_FORM, "gender"), -1)  # -1: the paper expects the second latent to be more accurate
@@ -161,20 +157,13 @@ def show(known: results.ResultTables, loaded: state.Loaded) -> None:
         return
     wide, long = results.by_result(table, gaps), results.percentages(table)
     if pairs := len(table[results.other_sentences(table)].drop_duplicates(["task", "lang"])):
-        st.warning(
-            f"In {pairs} rows, marked “{chart.OTHERS}”, the models were not trained and tested on the same sentences. "
-            "Do not compare their numbers: the table below has the sentences of each.",
-            icon=":material/balance:",
-        )
+        st.warning(NOTES["other-sentences"].format(pairs, chart.OTHERS), icon=":material/balance:")
     if view == ACCURACY:
         ahead = (wide["best"] > wide[[name for name in results.LATENTS if name in wide]].max(axis=1)).sum()
         st.markdown(f"A baseline that never saw the model is ahead of every latent in {ahead} of {len(wide)} results.")
         figure = partial(chart.probe_dots, table)
         alt = "Test accuracy of each latent with its interval, and of the best baseline. The table has the same numbers"
-        about = (
-            "Bars are 95% intervals over test sentences. The grey tick is the best baseline, a classifier without the "
-            "model: the most frequent label, the length, or a bag of words or letters."
-        )
+        about = NOTES["accuracies"]
     else:
         figure = partial(chart.gap_dots, gaps)
         alt = "Accuracy on the semantic minus that on the second latent, with intervals, in points, as in the table"
@@ -182,11 +171,7 @@ def show(known: results.ResultTables, loaded: state.Loaded) -> None:
         st.markdown(f"**{agreement}**")
         if loaded.title in set(gaps["model"]) and (cause := reason(loaded, contrary)):
             st.caption(cause)
-        about = (
-            "Accuracy of a probe on the semantic latent minus that on the second latent, with 95% intervals. Expected: "
-            "right of zero for meaning; left of zero for style, length, punctuation and gender."
-            + (" Open grey symbols: the paper; compare only signs." if gaps["paper_gap"].notna().any() else "")
-        )
+        about = NOTES["differences"] + NOTES["paper"] * bool(gaps["paper_gap"].notna().any())
     exports.chart("bgt-probes", figure, alt)
     st.caption(about)
     with st.expander("The same as a table, and the sentences of each result"):
@@ -304,9 +289,5 @@ def by_sentence(items: Mapping[results.Key, Cell]) -> None:
         {ITEM_TITLES["pvi"]: "%+.2f"},
         {ITEM_TITLES["pvi"]: 85, "Sentence": 500},
     )
-    st.caption(
-        "The gain from the latent: how much more probable the true label is to a classifier that reads the latent than "
-        "to one that only knows the label frequencies. With 1 bit, it is twice as probable; below zero, the latent "
-        "misled the classifier. Click the head of a column to sort."
-    )
+    st.caption(NOTES["pvi"])
     exports.offer(f"bgt-items-{key.task}-{key.lang}-{name}", sentences)

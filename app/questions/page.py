@@ -9,7 +9,6 @@ import streamlit as st
 from app.core import controls, exports, inventory, state, uploads
 from app.core.address import BOUND
 from app.core.display import frame, verbatim
-from app.core.state import BY_DIGEST, Loaded
 from bgt_core.errors import BgtError
 from bgt_core.neighbours.questions import CARD, Hit, QuestionStore
 
@@ -17,7 +16,7 @@ NEAREST = 20
 EXAMPLE = "How do I learn a language quickly?"
 
 
-def page(loaded: Loaded) -> None:
+def page(loaded: state.Loaded) -> None:
     folder = inventory.read().questions
     assert folder is not None  # the app has no such page without a store of questions
     card = folder / CARD
@@ -48,8 +47,8 @@ def page(loaded: Loaded) -> None:
     exports.offer(f"bgt-questions-{loaded.short}", near, latex=near)
 
 
-@st.cache_resource(max_entries=3, show_spinner="Reading the questions", hash_funcs=BY_DIGEST)
-def opened(loaded: Loaded, folder: Path, written_ns: int) -> QuestionStore:
+@st.cache_resource(max_entries=3, show_spinner="Reading the questions", hash_funcs=state.BY_DIGEST)
+def opened(loaded: state.Loaded, folder: Path, written_ns: int) -> QuestionStore:
     """Open the store of questions in a folder, once for all sessions. Raises BgtError if another model made it."""
     return QuestionStore.open(folder, loaded.reader)
 

@@ -1,5 +1,6 @@
 """The page that generates each of several meanings in each of several styles, and changes a style gradually."""
 
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -32,16 +33,7 @@ STEP = 2.0  # length of a slider's step; longer steps lead to latents unlike tho
 AS_IT_IS = "as it is"
 FAILED = "This small model cannot reconstruct this sentence: it writes “{}” ({}). Other outputs will be no better."
 MOST = 5  # maximum number of rows and of columns of the grid
-MEANINGS_AND_STYLES = {
-    "en": (
-        ("You are late.", "Can you help me?", "We are going to the beach tomorrow."),
-        ("I'm tired.", "I am tired.", "It's late!"),
-    ),
-    "fr": (
-        ("Tu es en retard.", "Peux-tu m'aider ?", "Nous allons à la plage demain."),
-        ("Vous avez raison.", "Tu as raison.", "On y va.", "Est-ce que tu viens ?", "C'est trop tard !"),
-    ),
-}
+EXAMPLES = tomllib.loads(Path(__file__).with_name("examples.toml").read_text("utf-8"))
 
 
 @st.fragment
@@ -77,11 +69,11 @@ def page(loaded: state.Loaded) -> None:
 
 
 def defaults(lang: str) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the grid's default sentences for meaning and style: `MEANINGS_AND_STYLES`, or else short examples. Styles
-    are examples of each form of address or politeness, if the language has them."""
-    if lang in MEANINGS_AND_STYLES or lang not in LANGS:
-        return MEANINGS_AND_STYLES.get(lang, ((), ()))
-    texts = [text for (text,) in example_sentences((lang,))]
+    """Return the grid's default sentences for meaning and style: from `EXAMPLES`, or else short examples. Styles are
+    examples of each form of address or politeness, if the language has them."""
+    if lang in EXAMPLES:
+        return EXAMPLES[lang]["meanings"], EXAMPLES[lang]["styles"]
+    texts = [text for (text,) in example_sentences((lang,))] if lang in LANGS else []
     styles = [text for closing in (".", "?") for text in rows.shortest(texts, lang, closing).values()]
     short = [text for text in texts if len(text) < 30]
     return short[:3], styles or short[3:6]

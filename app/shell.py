@@ -29,8 +29,8 @@ bgt app --model PATH                              # a checkpoint or run, a folde
   --model vectors:FILE.npy                        # with FILE.txt beside it, a sentence per line
   --model baseline:tfidf                          # or baseline:words, baseline:random"""
 LOST = (
-    "The app keeps your own sentences, files and encoders until it stops or needs the memory. The page is not shown, "
-    "because it would show another model or text."
+    "The app keeps your own sentences, files and encoders until it stops or needs the memory, or in the folder of "
+    "`bgt app --work FOLDER`. The page is not shown, because it would show another model or text."
 )
 TEXTS = ("data", "pdata")  # URL parameters whose values are names of texts
 
@@ -93,7 +93,11 @@ def main() -> None:
     }  # fmt: skip
     chosen = st.navigation([*pages.values()])
     st.set_page_config(f"{chosen.title} · Bilingual Generative Transformer")
-    kept = inventory.restore()
+    try:
+        kept = inventory.restore()
+    except BgtError as error:
+        refused("Your own sentences can't be opened", "They are in a file in the folder of `--work`.", error)
+        return
     if "lost" not in st.session_state:
         st.session_state["lost"] = not_here(kept)
     lost = st.session_state["lost"]

@@ -1,14 +1,16 @@
 """The models and texts that the app can open: shipped, named in the options at the start, or added by the user.
 
-The options are `bgt app --model PATH --data en,fr=FILE --results FILE --questions STORE`. A session has its user's
-sentences, files and encoders. The server also keeps them under a random key, which only the page's URL
-contains. A reload or a link then restores them.
+The options are `bgt app --model PATH --data en,fr=FILE --results FILE --questions STORE --work FOLDER`. A session has
+its user's sentences, files and encoders. The server also keeps them under a random key, which only the page's URL
+contains. A reload or a link then restores them; with --work, also after a restart, except for encoders.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
+import re
 import secrets
 import string
 import sys
@@ -26,11 +28,13 @@ import streamlit as st
 
 from app.core import rows
 from app.core.address import put
+from app.core.display import failing
 from bgt_core import PRETRAINED
 from bgt_core.data.columns import read_columns
 from bgt_core.data.examples import CREDIT, LANGS
 from bgt_core.data.parallel import Skipped, read_pairs
-from bgt_core.errors import UsageError
+from bgt_core.errors import DataError, UsageError
+from bgt_core.files import read_json, write_json
 
 AS_SHIPPED = "{}, as shipped"
 EXAMPLES, BUILT_IN = "Example sentences", "Built-in grammar"
@@ -87,6 +91,7 @@ class StartOptions:
     texts: dict[str, ParallelText]
     results: tuple[Path, ...]  # files that `bgt-probe` wrote, or folders of such files
     questions: Path | None = None  # a store that `bgt retrieve-similar` built
+    work: Path | None = None  # the folder in which users' sentences, uploads and splits outlive the app
 
     @property
     def langs(self) -> list[str]:
@@ -95,16 +100,19 @@ class StartOptions:
 
 
 def read(arguments: Sequence[str] | None = None) -> StartOptions:
-    """Parse the app's command-line options. All but --questions may be repeated. Raises UsageError for wrong --data."""
+    """Parse the app's command-line options. Raises UsageError for wrong --data. The splits in --work are models."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--model", action="append", default=[])
     parser.add_argument("--data", action="append", default=[])
     parser.add_argument("--results", action="append", default=[], type=Path)
     parser.add_argument("--questions", type=Path)
+    parser.add_argument("--work", type=Path)
     given, _ = parser.parse_known_args(sys.argv[1:] if arguments is None else arguments)
     paths = list(dict.fromkeys(path for argument in given.model for path in checkpoints(argument)))
     inside = shipped()
     models = short_names(paths, inside) | inside
+    splits = [f"split:{file.parent}" for file in sorted(given.work.glob("*/split.json"))] if given.work else []
+    models |= short_names(splits, models)
     own_results = (Path(path) / PROBES_FOLDER for path in models.values())
     results = (*filter(Path.is_dir, own_results), *given.results)
     texts = [parallel_text(argument) for argument in dict.fromkeys(given.data)]
@@ -113,7 +121,7 @@ def read(arguments: Sequence[str] | None = None) -> StartOptions:
     # examples in English and one other language, and in four languages together
     sets = [*((LANGS[0], lang) for lang in LANGS[1:]), LANGS[:4]]
     examples = {f"{EXAMPLES} ({'-'.join(langs)})": ParallelText(langs, None, CREDIT) for langs in sets}
-    return StartOptions(models, examples | {BUILT_IN: GRAMMAR} | texts_of_user, results, given.questions)
+    return StartOptions(models, examples | {BUILT_IN: GRAMMAR} | texts_of_user, results, given.questions, given.work)
 
 
 def shipped() -> dict[str, str]:
@@ -199,6 +207,7 @@ def parallel_text(argument: str) -> tuple[str, ParallelText]:
 
 
 PARAMETER = "own"  # the URL parameter with the key of the user's stored texts
+SCHEMA = "bgt-own/1"  # of the files in the folder of --work
 KEY_BYTES = 16  # number of random bytes, so that nobody can guess another user's key
 MAX_KEPT = 1_000  # maximum number of `OwnTexts` in memory, over all sessions
 MAX_BYTES = 300_000_000  # maximum size of all `OwnTexts` in memory, in bytes
@@ -254,6 +263,9 @@ def restore() -> bool:
 def kept(own: OwnTexts) -> str:
     """Store a user's texts, and return their key. If memory is short, drop the least recently used texts."""
     key = secrets.token_urlsafe(KEY_BYTES)
+    if work := read().work:
+        with failing():  # the folder may be full or read-only
+            store(work / f"{key}.json", own)
     with _lock:
         _kept[key] = own
         while len(_kept) > 1 and (len(_kept) > MAX_KEPT or _bytes() > MAX_BYTES):
@@ -262,10 +274,43 @@ def kept(own: OwnTexts) -> str:
 
 
 def recalled(key: str) -> OwnTexts | None:
+    """Return the texts stored under a key; None if there are none. Raises DataError if their file is damaged."""
     with _lock:
         if key in _kept:
             _kept.move_to_end(key)
-        return _kept.get(key)
+            return _kept[key]
+    path = (read().work or Path()) / f"{key}.json"
+    return stored(path) if read().work and re.fullmatch(r"[\w-]+", key) and path.is_file() else None
+
+
+def store(path: Path, own: OwnTexts) -> None:
+    """Write a user's sentences and uploads to a JSON file in the folder of --work."""
+    typed = [(table["text"].tolist(), table["lang"][0], None, int(table["pair"][0])) for table in own.typed]
+    tables = ((text, text.table.astype(object)) for text in own.uploaded.values())
+    columns = [(text.columns, table.where(table.notna(), None).to_dict("list")) for text, table in tables]
+    content = {"schema": SCHEMA, "typed": typed, "uploaded": dict(zip(own.uploaded, columns, strict=True))}
+    write_json(path, content, indent=None)
+
+
+def stored(path: Path) -> OwnTexts:
+    """Read the file that `store` wrote. Raises DataError if it is damaged."""
+    content = read_json(path)
+    try:
+        if content["schema"] != SCHEMA:
+            raise DataError(f"{path}: another version of the app wrote it: its schema is not {SCHEMA}.")
+        typed = tuple(rows.table(*part) for part in content["typed"])
+        uploaded = {name: uploaded_text(pd.DataFrame(of), langs) for name, (langs, of) in content["uploaded"].items()}
+        return OwnTexts(typed, uploaded)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(f"{path}: damaged ({error!r}).") from None
+
+
+def uploaded_text(table: pd.DataFrame, columns: Sequence[str]) -> ParallelText:
+    """Make a text from the table of an uploaded file, whose columns "0", "1", ... are in the languages `columns`."""
+    digest = hashlib.sha256(pd.util.hash_pandas_object(table).to_numpy().tobytes())
+    digest.update(repr((tuple(columns), list(table))).encode())
+    langs = tuple(dict.fromkeys(columns))
+    return ParallelText(langs, None, columns=tuple(columns), table=table, digest=digest.hexdigest())
 
 
 def _bytes() -> int:

@@ -176,7 +176,7 @@ BY_DIGEST: dict[str | type, Callable[[Any], Any]] = {Loaded: attrgetter("digest"
 
 def titles() -> list[str]:
     """Return the titles of the models named when the app was started, then of those opened or split in this session."""
-    return [*inventory.read().models, *inventory.of_session().models]
+    return [*dict.fromkeys([*inventory.read().models, *inventory.of_session().models])]
 
 
 def model() -> Loaded:

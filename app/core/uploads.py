@@ -3,7 +3,6 @@ may come from spreadsheet programs of any country: their encoding, separator and
 
 import codecs
 import csv
-import hashlib
 import io
 import math
 import re
@@ -95,7 +94,7 @@ def dialog() -> None:
     if file is None:
         st.caption(
             "The file stays on this machine, in memory, until the app stops. Until then you can reload the page, or "
-            "open its link again."
+            "open its link again. If the app was started with `--work FOLDER`, the folder keeps it for longer."
         )
         return
     with failing():
@@ -203,10 +202,7 @@ def text_of(name: str, table: pd.DataFrame, uses: Sequence[str], drop: bool) -> 
         for title, use in zip(table, uses, strict=True) if use == COLOUR
     }  # fmt: skip
     whole = texts.assign(**({"gold": gold[0]} if gold else {}), **own)[kept].reset_index(drop=True)
-    digest = hashlib.sha256(pd.util.hash_pandas_object(whole).to_numpy().tobytes())
-    digest.update(repr((columns, list(whole))).encode())
-    langs = tuple(dict.fromkeys(columns))
-    text = inventory.ParallelText(langs, None, columns=columns, table=whole, digest=digest.hexdigest())
+    text = inventory.uploaded_text(whole, columns)
     return f"Yours: {name} ({'-'.join(columns)})", text, f"{words}." if words else ""
 
 

@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -313,6 +313,9 @@ def make(loaded: state.Loaded, text: inventory.ParallelText, method: str, progre
     models = inventory.of_session().models.values()
     same = (model.title for model in models if model.reader.fingerprint == reader.fingerprint != "")
     title = next(same, inventory.free_name(title, state.titles()))
+    work = inventory.read().work
+    if work and not (kept := work / title.replace("/", " ")).exists():
+        parts.save(kept, replace(stored, encoder=loaded.spec or name))
     table, maps = rows.translations(pairs.head(DRAWN).to_numpy().tolist(), langs), {}
     for heading, of in ((f"{loaded.title}, before", before), ("After: the shared part", shared)):
         x, y = geometry.fit(np.concatenate([column[:DRAWN] for column in of]), geometry.Method("t-SNE")).xy.T

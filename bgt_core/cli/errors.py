@@ -22,7 +22,7 @@ from bgt_core.data.columns import canonical_column, is_file, lang_codes
 from bgt_core.errors import BgtError, Interrupted, NotFound, OutOfMemory, UsageError, out_of_memory
 
 LANGS = {"lang", "langs", "columns", "source_lang", "into", "of"}  # parameters whose values are languages
-OUTPUTS = ("out", "items")  # parameters that name output files
+OUTPUTS = ("out", "items", "work")  # parameters that name output files or folders
 # parameters whose paths are not checked here: they may be names on the hub, or the command checks them itself
 UNCHECKED = ("model", "path", "store", "classifier")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)

@@ -106,6 +106,10 @@ def app(
     questions: Annotated[
         Path | None, Option(help="A store of questions that `bgt retrieve-similar --build` made.")
     ] = None,
+    work: Annotated[
+        Path | None,
+        Option(help="A folder for what you type, upload and split in the app, so that links open it after a restart."),
+    ] = None,
     port: Annotated[
         int | None, Option(help="Port of the server.", show_default="8501, or the next one that is free")
     ] = None,
@@ -119,6 +123,7 @@ def app(
     served = [f"--server.port={port}"] if port else []
     served += [] if browser else ["--server.headless=true"]
     given = {"--model": model, "--data": data, "--results": results, "--questions": [questions] if questions else []}
+    given["--work"] = [work] if work else []
     words = [str(part) for name, values in given.items() for value in values or () for part in (name, value)]
     sys.path.insert(0, str(next(filter(Path.is_dir, PLACES)).parent))
     import_module("app.serve").serve(served, words)

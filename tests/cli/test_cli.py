@@ -263,13 +263,13 @@ def test_the_app_starts_with_the_given_options(bgt: Callable[..., Any], monkeypa
     monkeypatch.setattr(cli, "main", lambda arguments, prog_name: given.extend(arguments))
     monkeypatch.setattr("app.serve.prepare", lambda: None)
     done = bgt(
-        "app", "--no-browser", "--port", 9000, "--model", "baseline:tfidf", "--data", "en,fr=a.tsv", "--data", "b"
+        "app", "--no-browser", "--port", 9000, "--model", "baseline:tfidf", "--data", "en,fr=a.tsv", "--work", "b"
     )
     assert done.code == 0, done.err
     before, after = given[: given.index("--")], given[given.index("--") + 1 :]
     assert before[0] == "run" and Path(before[1]).parts[-2:] == ("app", "main.py") and Path(before[1]).is_file()
     assert before[2:] == ["--server.port=9000", "--server.headless=true"]
-    assert after == ["--model", "baseline:tfidf", "--data", "en,fr=a.tsv", "--data", "b"]
+    assert after == ["--model", "baseline:tfidf", "--data", "en,fr=a.tsv", "--work", "b"]
     options = inventory.read(after[:4])
     assert next(iter(options.models.values())) == "baseline:tfidf" and "a.tsv (en-fr)" in options.texts
 

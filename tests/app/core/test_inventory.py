@@ -61,6 +61,23 @@ def test_a_link_shows_what_was_there_when_it_was_made(starred: Any, opened: Open
     assert opened("main", own=key).session_state["own"].typed[0]["text"].tolist() == ["My own line."]
 
 
+def test_a_folder_keeps_sentences_and_files_for_the_next_start(
+    start: Callable, saved: Path, tmp_path: Path, starred: Any, opened: Open
+) -> None:
+    start("--model", saved, "--work", tmp_path)
+    starred.upload("mine.tsv", "en\tsize\n" + "\n".join(f"{line}\t{len(line) / 2}" for line in ENGLISH))
+    key = starred.press(f"Use these {len(ENGLISH)} rows").query_params["own"]
+    before = starred.session_state["own"]
+    inventory._kept.clear()  # as a restart does
+    after = opened("main", own=key).session_state["own"]
+    assert after is not before and after.uploaded == before.uploaded
+    pd.testing.assert_frame_equal(after.typed[0], before.typed[0])
+    for content, problem in {'{"schema": "bgt-own/0"}': "another version", "{}": "damaged", "x": "JSON"}.items():
+        inventory._kept.clear()
+        (tmp_path / f"{key}.json").write_text(content)
+        assert problem in opened("main", own=key).code[0].value
+
+
 def test_what_was_not_asked_for_longest_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inventory, "MAX_KEPT", 2)
     keys = [inventory.kept(state(1)) for _ in range(2)]

@@ -1,8 +1,9 @@
 """The frame of the app: the list of pages, and everything around a page. A page is a folder whose `page.py` has a
 function `page(loaded)`; it is imported when the user opens it, because imports are slow. The frame opens the model, and
 draws the heading, the page (or why it does not suit the model), an error if the page raises one, the help text
-`help/FOLDER.md`, and a link to this view. To add a page, add a folder and a line in `PAGES`."""
+`help/FOLDER.md`, and a link to this view. To add a page, add a folder and a section of `pages.toml`."""
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,19 +16,12 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.core import address, inventory, state
 from app.core.address import copy_link
-from app.core.display import help_of, problem, verbatim
+from app.core.display import NOTES, help_of, problem, verbatim
 from app.sentence import page as sentence
 from bgt_core.contracts import LANGUAGE
 from bgt_core.errors import BgtError, Busy
 
 HERE = Path(__file__).parent
-MODELS = """\
-bgt app --model PATH                              # a checkpoint or run, a folder of them, or ORG/NAME on the hub
-  --model sentence-transformers:NAME_OR_FOLDER    # any number of models, of any kind
-  --model onnx:FOLDER                             # what `bgt export --to onnx` wrote
-  --model python:MODULE:OBJECT                    # your own code; it runs on this machine
-  --model vectors:FILE.npy                        # with FILE.txt beside it, a sentence per line
-  --model baseline:tfidf                          # or baseline:words, baseline:random"""
 LOST = (
     "The app keeps your own sentences, files and encoders until it stops or needs the memory, or in the folder of "
     "`bgt app --work FOLDER`. The page is not shown, because it would show another model or text."
@@ -49,29 +43,12 @@ class Page:
     link: bool = True  # whether the frame shows the link to this view; if not, a Streamlit fragment of the page does
 
 
-PAGES = {
-    page.folder: page
-    for page in (
-        Page("sentence", "", "A sentence", "home"),
-        Page("maps", "maps", "Maps", "scatter_plot",
-             "Click a point, or draw around several.", link=False),
-        Page("pairs", "pairs", "Pairs", "compare_arrows",
-             "Do two sentences share their meaning, their style, or both? A point is a pair: the farther right, the "
-             "nearer in the **semantic** latent; the higher up, the nearer in the **{second}** latent.", link=False),
-        Page("rewrite", "rewrite", "Rewrite", "edit_note",
-             "Write the meaning of one sentence in another's style, or turn it into a question.",
-             attrgetter("cannot_write"), link=False),
-        Page("questions", "questions", "Similar questions", "quiz", "Has this question been asked before?",
-             shown=lambda options: options.questions is not None),
-        Page("probes", "probes", "What each latent holds", "science",
-             "Which properties of a sentence can a small classifier read from each latent?"),
-        Page("split", "split", "Your encoder", "vertical_split",
-             "From pairs of translations, split the vectors of any encoder into a part that translations share and a "
-             "part that each language adds."),
-        Page("card", "model", "Model", "badge",
-             "Where does this model come from, how good is it, and how was it made?"),
-    )
-}  # fmt: skip
+RULES: dict[str, dict[str, Callable]] = {
+    "rewrite": {"lacks": attrgetter("cannot_write")},
+    "questions": {"shown": lambda options: options.questions is not None},
+}
+_PAGES = tomllib.loads((HERE / "pages.toml").read_text("utf-8"))
+PAGES = {folder: Page(folder, **fields, **RULES.get(folder, {})) for folder, fields in _PAGES.items()}
 
 
 def main() -> None:
@@ -121,7 +98,7 @@ def main() -> None:
         above.empty()
         refused("This model cannot be opened", "The app works, but the model given by `--model` does not open.", error)
         st.caption("Choose a model in the sidebar, repair this one and reload the page, or start the app with another:")
-        st.markdown(f"```sh\n{MODELS}\n```")
+        st.markdown(NOTES["models"])
         return
     from app.card.page import paper
 

@@ -1,7 +1,9 @@
 """Pairs of sentences: examples on which the latents differ, scores of several systems, and the effect of each word."""
 
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple
 
@@ -10,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from app.core import exports
-from app.core.display import frame, table
+from app.core.display import NOTES, frame, table
 from app.core.state import BY_DIGEST, STORED, Loaded, embed, inference
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.text import spans
@@ -34,17 +36,9 @@ class Pair(NamedTuple):
     other_lang: str
 
 
-# Typical pairs, not the best ones, of five kinds: example sentences of at most eight words, and their translations or
-# what a rule makes of them. Each is the pair of its kind (of 5, 274, 613, 161, 7 pairs) whose cosines in both latents,
-# by both shipped models, are nearest to the medians: the sum of its distances in percentiles is the smallest.
-PAIRS = (
-    Pair("Tu es arrivé vite.", "fr", "Vous êtes arrivé vite.", "fr"),
-    Pair("You don't have to work on Sundays.", "en", "You do not have to work on Sundays.", "en"),
-    Pair("Don't believe anything they say.", "en", "Ne crois à rien de ce qu'ils disent !", "fr"),
-    Pair("She is walking.", "en", "She is not walking.", "en"),
-    Pair("Tom bought Mary a nice present.", "en", "Mary bought Tom a nice present.", "en"),
-)
-LABELS = dict(zip(PAIRS, ("tu / vous", "contracted", "translated", "negated", "roles swapped"), strict=True))
+_PAIRS = tomllib.loads(Path(__file__).with_name("pairs.toml").read_text("utf-8"))["pairs"]
+LABELS = {Pair(*pair): label for *pair, label in _PAIRS}  # the pairs of the start page and their labels
+PAIRS = tuple(LABELS)
 
 
 def cosines_of(loaded: Loaded, pairs: Sequence[Pair]) -> list[dict[str, float]]:
@@ -171,9 +165,4 @@ def show_words(systems: Mapping[str, tuple[Loaded, str]], pair: Pair, by_gradien
         with column:
             alt = f"Words of “{text}”, and how much each adds to the similarity by each system"
             frame(table, alt, dict.fromkeys(systems, "%+.2f"))
-    st.caption(
-        "The numbers of a sentence add up to a rise of the similarity. Below 0, a word lowers the similarity."
-        if by_gradients
-        else "Each word or mark is left out in turn. The number is the decrease of the similarity without it. Below 0, "
-        "the pair is more similar without the word."
-    )
+    st.caption(NOTES["by-gradients" if by_gradients else "by-leaving-out"])

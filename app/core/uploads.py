@@ -16,7 +16,7 @@ import pandas as pd
 import streamlit as st
 
 from app.core import inventory, rows, state
-from app.core.display import failing, frame, verbatim
+from app.core.display import NOTES, failing, frame, verbatim
 from app.core.rows import LANG_OF_TITLE, title_key
 from bgt_core.data.examples import LANGS
 from bgt_core.data.text import normalise
@@ -92,10 +92,7 @@ def dialog() -> None:
         key="own_file",
     )
     if file is None:
-        st.caption(
-            "The file stays on this machine, in memory, until the app stops. Until then you can reload the page, or "
-            "open its link again. If the app was started with `--work FOLDER`, the folder keeps it for longer."
-        )
+        st.caption(NOTES["upload"])
         return
     with failing():
         table = cells(file.name, file.getvalue(), st.session_state.get(f"header {file.file_id}"))

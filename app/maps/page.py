@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.core import controls, display, inventory, rows, state, uploads
 from app.core.address import BOUND, in_ranges, linked_rows, mounted
-from app.core.display import failing, verbatim
+from app.core.display import NOTES, failing, verbatim
 from app.core.latents import geometry, spaces
 from app.maps import compute, selection
 from bgt_core.contracts import LANGUAGE, SEMANTIC
@@ -27,10 +27,6 @@ SECONDS, PER_SECOND = {"UMAP": 30, "t-SNE": 0}, 100  # seconds to start; sentenc
 
 # Slow methods: the maximum number of translations (about a minute), and the name and default of their parameter.
 PROJECTIONS = {"UMAP": (5_000, "Neighbours", 15), "t-SNE": (1_000, "Perplexity", 30)}
-METRIC = (
-    "The distance that the map preserves: cosine compares the directions of vectors, Euclidean also their lengths. The "
-    "lists of nearest sentences use the model's own similarity."
-)
 AXES = {"x": "To the right", "y": "Upwards", "z": "Towards you"}
 _maps = mounted("maps", *compute.VIEW, folder=compute.JS)
 
@@ -208,7 +204,7 @@ def choose_projection(name: str, langs: Sequence[str], dims: int) -> geometry.Me
             end = st.text_input("To", "Could you come here?", key="axis_end", max_chars=state.MAX_CHARACTERS, **BOUND)
             ends = start, end, controls.language("Their language", langs, "axis_lang")
         return geometry.Method(name, axes=tuple(chosen), ends=ends, dims=dims)
-    metric = controls.choice("Metric", list(geometry.SCALED), "metric", help=METRIC)
+    metric = controls.choice("Metric", list(geometry.SCALED), "metric", help=NOTES["metric"])
     if name not in PROJECTIONS:
         return geometry.Method(name, metric=metric, dims=dims)
     _, number, default = PROJECTIONS[name]

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.core import controls, display, exports, inventory, pairs, rows, state, uploads
 from app.core.address import BOUND, MAX_ROWS, ROWS, as_ranges, copy_link, go_to, mounted
-from app.core.display import failing, verbatim
+from app.core.display import NOTES, failing, verbatim
 from app.pairs import compute, models
 from app.pairs.compute import GOLD
 from bgt_core.contracts import SEMANTIC
@@ -19,18 +19,6 @@ COUNTS = [300, 1_000, 5_000, 25_000, 50_000]
 WORST = 10  # number of listed pairs on which the model and human scores differ most
 MAX_SELECTED = 1_000  # maximum number of rows in the table of selected pairs
 WIDTH = 400  # width in pixels of a column of sentences in the table of selected pairs
-ONE_LATENT = (
-    "This model has one latent, and this page compares two. Split its vectors into two parts on *Your encoder*, or "
-    "choose another model in the sidebar. With this model, the page compares only meaning."
-)
-NO_FILE = (
-    "Upload a file of pairs: two columns of sentences, in one language or in two. Further columns may have scores that "
-    "people gave, or any property to colour by."
-)
-CHOSEN = (
-    " Each sentence is paired with its nearest in meaning, its nearest in style, and a random one: the counts in the "
-    "corners are those of this choice, and say nothing about the language."
-)
 ALT = "Pairs of sentences, with the percentages of random pairs that are less similar in meaning and in style"
 _plane = mounted("plane", "../../maps/js/points", "keys")
 
@@ -58,7 +46,7 @@ def page(loaded: state.Loaded) -> None:
         if loaded.second_latent:
             explore(loaded, chosen)
         else:
-            st.info(ONE_LATENT, icon=":material/call_split:")
+            st.info(NOTES["one-latent"], icon=":material/call_split:")
         if GOLD in chosen.plane.pairs:
             with failing():
                 judged(loaded, chosen)
@@ -116,7 +104,7 @@ def choose(loaded: state.Loaded, mine: pairs.Pair | None) -> Chosen | None:
     if name is None:
         spoken = " and ".join(dict.fromkeys(map(rows.language_name, langs)))
         missing = f"The app has no pairs of example sentences in {spoken}. Choose *{FILE}* above. " * (points == MINE)
-        st.info(f"{missing}{NO_FILE}")
+        st.info(f"{missing}{NOTES['no-file']}")
         return None
     text, count = texts[name], COUNTS[0]
     sources = {source.title: source for source in compute.sources(text) if not (source.built_in and loaded.sentences)}
@@ -227,7 +215,7 @@ def hints(chosen: Chosen) -> None:
     plane = chosen.plane
     st.markdown("**Click a point** to read its pair. For several, press the lasso above, and draw around them.")
     kinds = ", ".join(f"{number:,} {kind.lower()}" for kind, number in plane.pairs["kind"].value_counts().items())
-    choice = CHOSEN * (not (chosen.own or chosen.source.given or chosen.source.built_in))
+    choice = NOTES["chosen"] * (not (chosen.own or chosen.source.given or chosen.source.built_in))
     st.caption(
         f"{kinds}.{choice} Near is nearer than {compute.NEAR} % of {len(plane.random['semantic']):,} random pairs: in "
         f"meaning from cosine {plane.lines[0]:z.2f} on, in style from {plane.lines[1]:z.2f} on."

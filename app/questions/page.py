@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.core import controls, exports, inventory, state, uploads
 from app.core.address import BOUND
-from app.core.display import frame, verbatim
+from app.core.display import NOTES, frame, verbatim
 from bgt_core.errors import BgtError
 from bgt_core.neighbours.questions import CARD, Hit, QuestionStore
 
@@ -67,10 +67,7 @@ def explanation(store: QuestionStore) -> str:
     """Explain the columns of the table."""
     ranked = "They are ranked by the cosine of their vector and that of your question."
     if store.card.by == "probability":
-        ranked = (
-            "The nearest questions are those with the lowest W2, the Wasserstein distance of two posteriors. The "
-            "siamese network ranks them by the probability that both questions have the same meaning."
-        )
+        ranked = NOTES["w2"]
     if store.card.calibrated_on:
         ranked += f" Probabilities are calibrated on {verbatim(store.card.calibrated_on)}, and valid for similar pairs."
     return f"{len(store):,} stored questions. {ranked}"

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ import streamlit as st
 import bgt_core
 from app.core import display, inventory, rows, state, uploads
 from app.core.address import BOUND, go_to
-from app.core.display import failing, plain, problem, verbatim
+from app.core.display import NOTES, failing, plain, problem, verbatim
 from app.core.latents import chart, geometry
 from bgt_core.checkpoint import KINDS_OF_FOLDERS
 from bgt_core.encoders import identity, split, vectors, with_kind, writer
@@ -47,14 +48,7 @@ MAX_MEGABYTES, MAX_UNPACKED = 500, 2**31  # maximum size of a file of vectors in
 KINDS = tuple(kind for kind in state.RUNS if kind != "python:")  # kinds of encoders that do not run foreign code
 ALT = "Two maps of the held-out sentences: the vectors as they are, and the shared parts"
 ON_COMMAND_LINE = re.compile(r"[.;:] ?[^.;:]*(`bgt |--model|one of PATH,).*")  # advice about bgt's command line
-ABOUT = {  # a description of each method, shown after its name
-    "bgt": "factors that translations share",
-    "neural": "the same, with a trained hidden layer",
-    "centring": "subtracts each language's mean",
-    "leace": "no linear probe predicts the language",
-    "shift": "each language moved onto the first",
-    "subspace": "removes each language's largest axis",
-}
+ABOUT = tomllib.loads(Path(__file__).with_name("methods.toml").read_text("utf-8"))  # method -> description
 
 
 def page(loaded: state.Loaded) -> None:
@@ -124,18 +118,11 @@ def another(loaded: state.Loaded) -> None:
             "Encoder", on_this_machine(), None, placeholder="all-MiniLM-L6-v2, or a folder or file",
             accept_new_options=True, key="split_open",
         )  # fmt: skip
-        st.caption(
-            "Type the name or folder of a sentence-transformers model, an ONNX folder, a file of vectors, or a run of "
-            "`bgt train`. The list has encoders on this machine. The kind is guessed, or you can write it first: "
-            f"{', '.join(f'`{kind}`' for kind in KINDS)}. Your sentences stay on this machine."
-        )
+        st.caption(NOTES["encoders"].format(", ".join(f"`{kind}`" for kind in KINDS)))
         file = st.file_uploader(
             "Or its vectors and their sentences", "npz", max_upload_size=MAX_MEGABYTES, key="split_vectors"
         )
-        st.caption(
-            "A file by `numpy.savez(NAME, vectors=vectors, sentences=sentences)`. The pages can then show texts that "
-            "consist of these sentences: upload such texts as well."
-        )
+        st.caption(NOTES["vectors"])
         if st.form_submit_button("Open"):
             with explaining("Type another name or folder, choose one from the list, or upload its vectors."):
                 if bool(name) == bool(file):
@@ -162,10 +149,7 @@ def use_writer(loaded: state.Loaded) -> None:
     """Let the user open a writer, which generates text from the vectors of the chosen encoder."""
     with st.expander("Write text from its vectors", icon=":material/edit_note:"), st.form("writer", border=False):
         folder = st.text_input("Writer", placeholder="FOLDER", key="split_writer")
-        st.caption(
-            f"A run of `bgt train writer --encoder NAME` for {verbatim(loaded.title)}. All pages that generate text "
-            "then do so from the encoder's vectors."
-        )
+        st.caption(NOTES["writer"].format(verbatim(loaded.title)))
         if st.form_submit_button("Use this writer") and folder.strip():
             with explaining("Train a writer for this encoder, as the guide shows (docs/guide/write.md)."):
                 new = with_writer(loaded, folder.strip())

@@ -10,12 +10,12 @@ from functools import partial
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.core import address, inventory, state
-from app.core.address import copy_link
 from app.core.display import NOTES, help_of, problem, verbatim
 from app.sentence import page as sentence
 from bgt_core.contracts import LANGUAGE
@@ -43,7 +43,7 @@ class Page:
     link: bool = True  # whether the frame shows the link to this view; if not, a Streamlit fragment of the page does
 
 
-RULES: dict[str, dict[str, Callable]] = {
+RULES: dict[str, dict[str, Any]] = {
     "rewrite": {"lacks": attrgetter("cannot_write")},
     "questions": {"shown": lambda options: options.questions is not None},
 }
@@ -146,7 +146,7 @@ def draw(page: Page, above: DeltaGenerator) -> None:
         kinds = {"trained": any(model.info for model in models), "split": any(model.about for model in models)}
         help_of(page.folder, loaded.second_latent, writes=not loaded.cannot_write, **kinds)
     if page.link:
-        copy_link()
+        address.copy_link()
 
 
 def refused(title: str, explained: str, error: BgtError) -> None:

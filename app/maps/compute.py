@@ -15,7 +15,6 @@ from plotly.colors import sample_colorscale
 
 from app.core import display, rows
 from app.core.latents import chart, geometry, spaces, topics
-from app.core.latents.spaces import Spaces
 from app.core.state import Loaded, embed, write
 from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.bootstrap import wilson
@@ -29,14 +28,14 @@ NUMBERS = {"UMAP": "neighbours", "t-SNE": "perplexity"}  # method -> the name of
 MARK = 0.015  # width of a point as a fraction of the map's width
 
 
-def figure_of(fitted: Spaces, second: str, colour: str, langs: Sequence[str]) -> partial:
+def figure_of(fitted: spaces.Spaces, second: str, colour: str, langs: Sequence[str]) -> partial:
     """Return a function that draws all maps as one plotly figure."""
     places = {SEMANTIC: fitted.semantic, **fitted.second}
     tables = {title_of(key, second, fitted): space.rows for key, space in places.items()}
     return partial(chart.latent_map, tables, colour, langs, height=MAP_HEIGHT * max(2, len(fitted.second)))
 
 
-def title_of(key: str, second: str, fitted: Spaces) -> str:
+def title_of(key: str, second: str, fitted: spaces.Spaces) -> str:
     """Return the title of a map: its latent, and the symbols and names of its languages."""
     langs = [key] if key != SEMANTIC else [*fitted.second]
     name_of = rows.language_name if len(fitted.second) <= 3 else str  # with more languages, full names would not fit
@@ -44,7 +43,7 @@ def title_of(key: str, second: str, fitted: Spaces) -> str:
     return "  ".join([rows.latent_title(SEMANTIC if key == SEMANTIC else second), *signs])
 
 
-def drawn(fitted: Spaces, second: str, paths: Mapping[str, np.ndarray], of: str = "") -> list[dict[str, Any]]:
+def drawn(fitted: spaces.Spaces, second: str, paths: Mapping[str, np.ndarray], of: str = "") -> list[dict[str, Any]]:
     """Return each map's name, title and panels with the coordinates of its rows. `of` is empty for the first model, and
     the second model's title for the second, whose maps then have other names."""
     place = pd.Index(fitted.semantic.rows["id"])
@@ -73,7 +72,7 @@ def drawn(fitted: Spaces, second: str, paths: Mapping[str, np.ndarray], of: str 
 
 
 def view(
-    fitted: Spaces, second: str, colour: str, langs: Sequence[str], paths: Mapping[str, np.ndarray],
+    fitted: spaces.Spaces, second: str, colour: str, langs: Sequence[str], paths: Mapping[str, np.ndarray],
     lines: Sequence[str], theme: str = "light",
 ) -> dict[str, Any]:  # fmt: skip
     """Return the data with which the browser draws the maps: rows, their coordinates on each map, and bar charts."""
@@ -183,7 +182,7 @@ def share_difference(has: np.ndarray, chosen: np.ndarray) -> tuple[str, str, str
     return first, second, f"{100 * (p - q):+z.0f} [{100 * low:z.0f}, {100 * high:z.0f}]"
 
 
-def with_places(fitted: Spaces, second_latent: str, method: geometry.Method, given: str) -> pd.DataFrame:
+def with_places(fitted: spaces.Spaces, second_latent: str, method: geometry.Method, given: str) -> pd.DataFrame:
     """Return all rows by id, with their coordinates on the map of each latent ("x_semantic", for example), their
     topics, some of which have names `given` by the user, and how the maps were made, with the coordinates' unit."""
     found, coarse, finest = spaces.topics_of(fitted.semantic, SEMANTIC)
@@ -208,7 +207,7 @@ def described(method: geometry.Method) -> str:
     return f"{method.name}, {NUMBERS[method.name]} {method.neighbours}, seed {method.seed}, {method.metric}; no unit"
 
 
-def vectors_of(fitted: Spaces, second_latent: str, chosen: Sequence[str]) -> dict[str, np.ndarray]:
+def vectors_of(fitted: spaces.Spaces, second_latent: str, chosen: Sequence[str]) -> dict[str, np.ndarray]:
     """Return the vectors (N, D) of the selected rows in each latent, or of all rows if none is selected."""
     ids = list(chosen) or fitted.semantic.rows["id"].tolist()
     vectors = {}
@@ -219,7 +218,7 @@ def vectors_of(fitted: Spaces, second_latent: str, chosen: Sequence[str]) -> dic
     return vectors
 
 
-def caption(method: geometry.Method, fitted: Spaces, second_latent: str) -> str:
+def caption(method: geometry.Method, fitted: spaces.Spaces, second_latent: str) -> str:
     """Describe how the maps were computed, and how trustworthy they are."""
     alone = len(fitted.second) == 1
     space_of = {SEMANTIC: fitted.semantic}
@@ -279,7 +278,7 @@ class Interpolation:
     latents: Mapping[str, np.ndarray]
 
 
-def paths(walk: Interpolation | None, fitted: Spaces) -> dict[str, np.ndarray]:
+def paths(walk: Interpolation | None, fitted: spaces.Spaces) -> dict[str, np.ndarray]:
     """Return the coordinates (steps, 2) of an interpolation by the map's name: "semantic", or a language."""
     maps: dict[str, np.ndarray] = {}
     if walk is None:

@@ -12,7 +12,6 @@ import streamlit as st
 
 from app.core import display, exports, rows, state, uploads
 from app.core.address import BOUND, MAX_ROWS, ROWS, as_ranges, copy_link, in_ranges, mounted, put
-from app.core.display import failing, verbatim
 from app.core.latents import geometry, spaces
 from app.maps import compute
 from bgt_core.contracts import SEMANTIC
@@ -234,7 +233,7 @@ def written(
     latents = {latent: spaces.vector(space, row) for latent, space in space_of.items()}
     latent, space = moved["map"], space_of[moved["map"]]
     goal = geometry.moved(space.projection, space.vectors[space.given], latents[latent], place)
-    with failing():
+    with display.failing():
         both = (latents, latents | {latent: goal})
         return dict(zip(("before", "after"), (generated(loaded, each, lang) for each in both), strict=True))
     return None
@@ -303,7 +302,7 @@ def search(loaded: state.Loaded, fitted: spaces.Spaces, any_chosen: bool) -> Non
             key="find_lang", **changed,
         )  # fmt: skip
     if text and way == WORDS and not any_chosen:
-        st.caption(f"No sentence contains “{verbatim(text)}”. A search by meaning accepts any words.")
+        st.caption(f"No sentence contains “{display.verbatim(text)}”. A search by meaning accepts any words.")
     elif text and way != WORDS and any_chosen:
         latent = SEMANTIC if way == MEANING else loaded.second_latent
         st.caption(f"Selected: the {FOUND} nearest in the {latent} latent, the nearest first.")

@@ -8,7 +8,6 @@ import streamlit as st
 
 from app.core import controls, display, exports, inventory, pairs, rows, state, uploads
 from app.core.address import BOUND, MAX_ROWS, ROWS, as_ranges, copy_link, go_to, mounted
-from app.core.display import NOTES, failing, verbatim
 from app.pairs import compute, models
 from app.pairs.compute import GOLD
 from bgt_core.contracts import SEMANTIC
@@ -46,9 +45,9 @@ def page(loaded: state.Loaded) -> None:
         if loaded.second_latent:
             explore(loaded, chosen)
         else:
-            st.info(NOTES["one-latent"], icon=":material/call_split:")
+            st.info(display.NOTES["one-latent"], icon=":material/call_split:")
         if GOLD in chosen.plane.pairs:
-            with failing():
+            with display.failing():
                 judged(loaded, chosen)
     if mine:
         systems = {rows.latent_title(latent): (loaded, latent) for latent in pairs.cosines_of(loaded, [mine])[0]}
@@ -104,7 +103,7 @@ def choose(loaded: state.Loaded, mine: pairs.Pair | None) -> Chosen | None:
     if name is None:
         spoken = " and ".join(dict.fromkeys(map(rows.language_name, langs)))
         missing = f"The app has no pairs of example sentences in {spoken}. Choose *{FILE}* above. " * (points == MINE)
-        st.info(f"{missing}{NOTES['no-file']}")
+        st.info(f"{missing}{display.NOTES['no-file']}")
         return None
     text, count = texts[name], COUNTS[0]
     sources = {source.title: source for source in compute.sources(text) if not (source.built_in and loaded.sentences)}
@@ -149,7 +148,7 @@ def two_sentences(loaded: state.Loaded, mine: pairs.Pair | None, chosen: Chosen 
         else:
             st.caption(state.STORED if model.sentences else f"This model reads {model.languages}.")
     if chosen and len(star := chosen.plane.stars[chosen.plane.stars["kind"] == compute.MINE]):
-        of = f"**{verbatim(loaded.title)}**: " * bool(state.second())
+        of = f"**{display.verbatim(loaded.title)}**: " * bool(state.second())
         st.markdown(f"{of}{nearer(star.iloc[0], chosen)} ★ is this pair below.")
     elif chosen and loaded.second_latent:
         st.caption(f"Choose *{MINE}* to see this pair below.")
@@ -182,7 +181,7 @@ def explore(loaded: state.Loaded, chosen: Chosen) -> None:
     if source.built_in:
         st.caption(compute.ordered(plane.pairs))
     elif fitted := loaded.fitted_on(chosen.text):
-        st.caption(verbatim(fitted))
+        st.caption(display.verbatim(fitted))
     places = [point["customdata"] for point in event["selection"]["points"] if "customdata" in point]
     places = [place[0] if isinstance(place, list) else place for place in places]
     selected = plane.pairs.iloc[[place for place in places if place < len(plane.pairs)]]
@@ -215,7 +214,7 @@ def hints(chosen: Chosen) -> None:
     plane = chosen.plane
     st.markdown("**Click a point** to read its pair. For several, press the lasso above, and draw around them.")
     kinds = ", ".join(f"{number:,} {kind.lower()}" for kind, number in plane.pairs["kind"].value_counts().items())
-    choice = NOTES["chosen"] * (not (chosen.own or chosen.source.given or chosen.source.built_in))
+    choice = display.NOTES["chosen"] * (not (chosen.own or chosen.source.given or chosen.source.built_in))
     st.caption(
         f"{kinds}.{choice} Near is nearer than {compute.NEAR} % of {len(plane.random['semantic']):,} random pairs: in "
         f"meaning from cosine {plane.lines[0]:z.2f} on, in style from {plane.lines[1]:z.2f} on."
@@ -232,7 +231,7 @@ def inspect(chosen: Chosen, selected: pd.DataFrame) -> None:
         st.caption(nearer(first, chosen))
         own = {name.removeprefix(rows.OWN_COLUMN): first[name] for name in selected if name.startswith(rows.OWN_COLUMN)}
         if own and first["kind"] != compute.RANDOM:
-            st.caption("; ".join(verbatim(f"{name}: {value}") for name, value in own.items()))
+            st.caption("; ".join(display.verbatim(f"{name}: {value}") for name, value in own.items()))
         fields = {"sentence": first["left"], "other": first["right"], "language": chosen.source.left,
                   "other_language": chosen.source.right}  # fmt: skip
         if st.button("Compare these two", on_click=st.session_state.update, args=(fields,)):

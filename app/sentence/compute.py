@@ -7,7 +7,6 @@ import pandas as pd
 import streamlit as st
 
 from app.core import inventory, pairs, rows
-from app.core.rows import wording
 from app.core.state import BY_DIGEST, LISTED, Loaded, candidates, embed, embed_parts, examples
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.columns import LABEL, UNSPACED, parse_columns, primary
@@ -84,7 +83,7 @@ def partner(loaded: Loaded, text: str, lang: str) -> tuple[str, str]:
     not, the shortest one in another form, such as du or Sie, or else with another closing mark; "" if there is none."""
     if lang in ("en", "fr") and "fr" in loaded.langs:
         return FORMS[text.endswith("?")][PROPERTIES["address"].value(text, lang) == "vous"], "fr"
-    texts, own = usual(lang)["text"].tolist(), wording(text, lang).values()
+    texts, own = usual(lang)["text"].tolist(), rows.wording(text, lang).values()
     short = rows.shortest(texts, lang, "?" if final_mark(text) == "?" else ".")
     forms = [other for value, other in short.items() if value not in own]
     unlike = (other for other in texts if rows.mark(other) != rows.mark(text))
@@ -147,8 +146,8 @@ def showing(text: str, lang: str, values: Mapping[str, str]) -> set[str]:
 
 def taken_over(text: str, lang: str, style: str, source: str, source_lang: str) -> dict[str, str]:
     """Return the style properties that a generated text shares with its style sentence, but not with its source."""
-    of_style, of_source = wording(style, lang), wording(source, source_lang)
-    values = wording(text, lang)
+    of_style, of_source = rows.wording(style, lang), rows.wording(source, source_lang)
+    values = rows.wording(text, lang)
     return {
         name: value
         for name, value in values.items()

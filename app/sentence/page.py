@@ -182,9 +182,9 @@ def in_common(text: str, lang: str, *tables: pd.DataFrame) -> str:
     tables = tuple(table[table["lang"] == lang] for table in tables)  # length and style differ between languages
     unit = "character" if primary(lang) in UNSPACED else "word"
     counted[f"length within a {unit}"] = [compute.alike(text, lang, table)["length"] for table in tables]
-    for name, value in compute.wording(text, lang).items():
+    for name, value in rows.wording(text, lang).items():
         of = f"{rows.STYLES[name].lower()} ({compute.title(name, value)})"
-        shared = ([compute.wording(each, lang).get(name) == value for each in table["text"]] for table in tables)
+        shared = ([rows.wording(each, lang).get(name) == value for each in table["text"]] for table in tables)
         counted[of] = [pd.Series(each, dtype=bool) for each in shared]
     shares = [
         f"{of}, {same.sum()} of {len(same)} ({every.mean():.0%} of all)"
@@ -283,12 +283,12 @@ def head(title: str, explained: str, latent: str) -> str:
 
 def neighbours(text: str, lang: str, near: pd.DataFrame, latent: str, languages: bool) -> str:
     """Return sentences with their cosines as HTML; properties that they share with the text are highlighted."""
-    alike, own = compute.alike(text, lang, near), compute.wording(text, lang)
+    alike, own = compute.alike(text, lang, near), rows.wording(text, lang)
     items = []
     for row, same in zip(near.itertuples(), alike.itertuples(), strict=True):
         unit = "character" if primary(row.lang) in UNSPACED else "word"
         tags = [tag(f"{row.length} {unit}{'s' * (row.length != 1)}", same.length), tag(row.mark, same.mark)]
-        there = compute.wording(row.text, row.lang)
+        there = rows.wording(row.text, row.lang)
         shared = {name: value for name, value in there.items() if row.lang == lang and own.get(name) == value}
         tags += [tag(compute.title(name, value), name in shared) for name, value in there.items()]
         words = {word for word in WORD.findall(text.casefold()) if word[0].isalnum()}

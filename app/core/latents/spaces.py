@@ -35,7 +35,6 @@ from safetensors.numpy import save_file
 import bgt_core
 from app.core import inventory, rows, state
 from app.core.latents import geometry, topics
-from app.core.state import Loaded, embed_parts
 from bgt_core.contracts import SEMANTIC
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.errors import DataError, NotFound
@@ -99,14 +98,14 @@ class Spaces(NamedTuple):
     second: dict[str, Space]
 
 
-def spaces(loaded: Loaded, table: pd.DataFrame, method: geometry.Method) -> Spaces:
+def spaces(loaded: state.Loaded, table: pd.DataFrame, method: geometry.Method) -> Spaces:
     """Embed and map all rows in both latents."""
     parts = table.groupby("lang", sort=False) if loaded.second_latent else ()
     second = {lang: space(loaded, part, loaded.second_latent, method) for lang, part in parts}
     return Spaces(space(loaded, table, SEMANTIC, method), second)
 
 
-def space(loaded: Loaded, table: pd.DataFrame, latent: str, method: geometry.Method) -> Space:
+def space(loaded: state.Loaded, table: pd.DataFrame, latent: str, method: geometry.Method) -> Space:
     """Embed and map all rows in one latent. The map is fitted without the user's typed rows, and then places them."""
     vectors = vectors_of(loaded, table, latent)
     own = table["own"].to_numpy()
@@ -133,7 +132,7 @@ def _fitted(digest: str, method: geometry.Method, _vectors: np.ndarray, _folder:
         return geometry.fit(_vectors, method)
 
 
-def stored(loaded: Loaded, table: pd.DataFrame, method: geometry.Method) -> bool:
+def stored(loaded: state.Loaded, table: pd.DataFrame, method: geometry.Method) -> bool:
     """Return whether the model's folder has maps of these sentences by this method, for all latents."""
     maps = _stored(loaded.info.get("folder", ""))
     given = latents_of(table[~table["own"].to_numpy()], loaded.second_latent)
@@ -145,12 +144,12 @@ def _stored(folder: str) -> dict[str, np.ndarray]:
     return read(Path(folder)) if folder else {}
 
 
-def vectors_of(loaded: Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
+def vectors_of(loaded: state.Loaded, table: pd.DataFrame, latent: str) -> np.ndarray:
     """Embed every row in its language, (N, D). The array may be read-only."""
     own = table["own"].to_numpy()
     if not own.any() or own.all():
-        return embed_parts(loaded, rows.parts(table), latent)
-    given, added = (embed_parts(loaded, rows.parts(part), latent) for part in (table[~own], table[own]))
+        return state.embed_parts(loaded, rows.parts(table), latent)
+    given, added = (state.embed_parts(loaded, rows.parts(part), latent) for part in (table[~own], table[own]))
     vectors = np.empty((len(table), given.shape[1]), np.float32)
     vectors[~own], vectors[own] = given, added
     return vectors
@@ -188,7 +187,7 @@ def vector(space: Space, row: str) -> np.ndarray:
 
 
 def nearest(
-    loaded: Loaded, vector: np.ndarray, table: pd.DataFrame, vectors: np.ndarray, count: int, but: str = ""
+    loaded: state.Loaded, vector: np.ndarray, table: pd.DataFrame, vectors: np.ndarray, count: int, but: str = ""
 ) -> pd.DataFrame:
     """Return the `count` rows whose vectors (N, D) are nearest to a vector (D,), except the row with the id `but`."""
     near = table.assign(Cosine=loaded.similarity(vector[None], vectors)[0])
@@ -285,7 +284,7 @@ class Axis:
 
 
 def axis(
-    loaded: Loaded, langs: tuple[str, ...], latent: str, name: str, given: np.ndarray, method: geometry.Method
+    loaded: state.Loaded, langs: tuple[str, ...], latent: str, name: str, given: np.ndarray, method: geometry.Method
 ) -> Axis:
     """Return an axis by its name: a property with a probe, "Between two sentences", or a principal component, such as
     "PCA 2". On maps without the language of the two sentences, the first component replaces the axis."""
@@ -293,7 +292,7 @@ def axis(
         return probe_axis(loaded, langs, latent, name)
     *ends, lang = method.ends
     if name == FREE and lang in langs:
-        first, last = unit(embed_parts(loaded, [(lang, ends)], latent)).astype(float)
+        first, last = unit(state.embed_parts(loaded, [(lang, ends)], latent)).astype(float)
         weights = (last - first) / max(np.square(last - first).sum(), np.finfo(float).tiny)
         return Axis(name, weights, float(-first @ weights), "0 at the first, 1 at the second")
     number = 1 if name == FREE else int(name.removeprefix(COMPONENT))
@@ -310,7 +309,7 @@ def axes_offered(langs: Sequence[str]) -> list[str]:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=BY_DIGEST)
-def probe_axis(loaded: Loaded, langs: tuple[str, ...], latent: str, name: str) -> Axis:
+def probe_axis(loaded: state.Loaded, langs: tuple[str, ...], latent: str, name: str) -> Axis:
     """Fit a probe of a property to the example sentences in these languages. Raises NotFound if it is undefined."""
     if name not in axes_offered(langs):
         able = ", ".join(FACTORS[name][1]) if name in FACTORS else "no language"
@@ -322,7 +321,7 @@ def probe_axis(loaded: Loaded, langs: tuple[str, ...], latent: str, name: str) -
     parts = [(lang, list(texts)) for lang, texts in english_of.items()]
     english = [sentence for texts in english_of.values() for sentence in texts.values()]
     values = np.array([FACTORS[name][0](text, lang) for lang, texts in parts for text in texts])
-    vectors = unit(embed_parts(loaded, parts, latent))
+    vectors = unit(state.embed_parts(loaded, parts, latent))
     # translations of one English sentence are in the same fold, and count as one sentence for the interval
     folds = np.array([crc32(sentence.encode()) % FOLDS for sentence in english])
     held_out = np.empty(len(values))

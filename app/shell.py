@@ -22,10 +22,6 @@ from bgt_core.contracts import LANGUAGE
 from bgt_core.errors import BgtError, Busy
 
 HERE = Path(__file__).parent
-LOST = (
-    "The app keeps your own sentences, files and encoders until it stops or needs the memory, or in the folder of "
-    "`bgt app --work FOLDER`. The page is not shown, because it would show another model or text."
-)
 TEXTS = ("data", "pdata")  # URL parameters whose values are names of texts
 
 
@@ -89,7 +85,7 @@ def main() -> None:
     if lost:
         st.title("This link can't be opened here")
         st.error(f"This app lacks: {verbatim(', '.join(lost))}.", icon=":material/link_off:")
-        st.markdown(LOST)
+        st.markdown(NOTES["lost"])
         st.button("Open the page without it", on_click=go_on)
         return
     try:

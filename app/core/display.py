@@ -76,13 +76,12 @@ def help_of(name: str, second: str, **applies: bool) -> None:
             st.markdown(re.sub(r"{\w+}", "", "\n".join(shown).replace("{second}", second)))
 
 
-_FIGURES = tomllib.loads(Path(__file__).with_name("figures.toml").read_text("utf-8"))
-PALETTE, AMOUNTS, LATENTS, LANGUAGES = (_FIGURES[name] for name in ("palette", "amounts", "latents", "languages"))
-PAGE, INK, SOFT = (_FIGURES[name] for name in ("page", "ink", "soft"))  # theme -> colour
-SYMBOLS, STARS, GLYPHS = (_FIGURES[name] for name in ("symbols", "stars", "glyphs"))  # one for each language
+FIGURES = tomllib.loads(Path(__file__).with_name("figures.toml").read_text("utf-8"))
+PALETTE, AMOUNTS, LATENTS, LANGUAGES = (FIGURES[name] for name in ("palette", "amounts", "latents", "languages"))
+PAGE, INK, SOFT = (FIGURES[name] for name in ("page", "ink", "soft"))  # theme -> colour
+SYMBOLS, STARS, GLYPHS = (FIGURES[name] for name in ("symbols", "stars", "glyphs"))  # one for each language
 REST = "#999999"
 EDGE = "rgba(128, 128, 128, 0.55)"
-GROUND = "rgba(128, 128, 128, 0.06)"
 PIXELS = {"small": 13, "title": 15}
 
 
@@ -136,21 +135,17 @@ def plain(text: str) -> str:
 def hover_label(theme: str) -> dict[str, object]:
     """Return the style of a figure's hover text, with a plain background instead of the colour of the point."""
     font = {"color": INK[theme], "size": PIXELS["small"]}
-    return {"align": "left", "bgcolor": _FIGURES["hover"][theme], "font": font}
+    return {"align": "left", "bgcolor": FIGURES["hover"][theme], "font": font}
 
 
 def finish(figure: go.Figure, title: str, height: int, theme: str) -> go.Figure:
     """Apply the layout that all figures except maps share."""
+    figure.update_layout(FIGURES["layout"])
     figure.update_layout(
         title={"text": title, "font": {"size": PIXELS["title"], "color": INK[theme]}, "x": 0},
         height=height,
-        margin={"l": 8, "r": 16, "t": 40, "b": 8},
         font={"size": PIXELS["small"], "color": INK[theme]},
-        showlegend=True,
         hoverlabel=hover_label(theme),
-        # A swipe scrolls the page. The legend is below the axis title, which takes several lines in a narrow window.
-        dragmode=False,
-        legend={"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom"},
     )
     figure.update_layout(legend={"title": None, "font_color": INK[theme]})
     for axis in (figure.update_xaxes, figure.update_yaxes):

@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from app.core import display
 from app.core.address import in_link, link, mounted
-from app.core.display import INK, PIXELS, SOFT, plain, verbatim
+from app.core.display import INK, NOTES, PIXELS, SOFT, plain, verbatim
 from bgt_core.tables import Table, latex_text
 
 WIDTHS_MM = (180, 85)  # widths of a printed figure: the text of an A4 page (or two journal columns); one journal column
@@ -30,9 +30,6 @@ CAPTION = {"size": 11, "line": 15, "letters": 100}  # font size, line height (pi
 CAPTIONED, NAMED, COLOURED = "Caption", "Names of groups", "Colours"  # parts of an export that the user can omit
 GREYS = 40, 190  # brightness (0 to 255) of the darkest and lightest grey in a figure without colours
 FORMULA = ("=", "+", "-", "@", "\t")  # spreadsheets evaluate cells that start with one of these as formulas
-SNIPPET = """import plotly.io as pio
-figure = pio.read_json("{name}.json")
-figure.show()"""
 _figure = mounted("figure")
 
 
@@ -110,12 +107,8 @@ def drawings(name: str, figure: Callable[..., go.Figure], caption: str, page: Ca
         else:
             drawing["figure"] = paper().to_json()
         _figure(data=drawing, key=f"figure_{name}")  # the browser saves a figure whenever it gets a new "id"
-    st.caption(
-        f"PNG: {DOTS_PER_INCH} dpi. SVG: a vector drawing, if the figure has up to {MAX_VECTORS:,} points. "
-        f"{'HTML: the maps as one file that works without the app. ' * bool(page)}In a notebook, this code "
-        "draws the figure from the JSON file:"
-    )
-    st.code(SNIPPET.format(name=name), language="python", wrap_lines=True)
+    st.caption(NOTES["drawing"].format(dots=DOTS_PER_INCH, most=MAX_VECTORS, html=NOTES["html"] * bool(page)))
+    st.code(NOTES["notebook"].format(name), language="python", wrap_lines=True)
 
 
 def download(name: str, kind: str, make: Callable[[], str | bytes]) -> None:

@@ -29,7 +29,7 @@ import streamlit as st
 from app.core import rows
 from app.core.address import put
 from app.core.display import failing
-from bgt_core import PRETRAINED
+from bgt_core import PRETRAINED, grammar
 from bgt_core.data.columns import read_columns
 from bgt_core.data.examples import CREDIT, LANGS
 from bgt_core.data.parallel import Skipped, read_pairs
@@ -350,7 +350,8 @@ def _sentences(text: ParallelText, count: int, written: int) -> pd.DataFrame:
     if text.credit:
         return rows.examples(text.langs, count)
     if text.file is None:
-        return rows.of_grammar(text.langs, count)
+        generated = [[pair.texts[lang] for lang in text.langs] for pair in grammar.pairs(count)]
+        return rows.translations(generated, text.langs)
     columns = text.columns or text.langs
     places = [read_columns(columns).index(lang) for lang in text.langs]
     read = ([row[place] for place in places] for row in read_pairs(text.file, columns, Skipped()))

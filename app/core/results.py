@@ -207,12 +207,6 @@ def _read_file(file: Path, written: int) -> list[Cell]:
     return read_cells(file)
 
 
-def all_results() -> ResultTables:
-    """Return all results of probes: from the files named at the start, from uploads, and from this session."""
-    uploaded = [cell for cells in st.session_state.get("uploaded", []) for cell in cells]
-    return gathered(inventory.read().results, uploaded, st.session_state.get("probed", []))
-
-
 def other_sentences(results: pd.DataFrame) -> pd.Series:
     """Return, for each row, whether its task and language has results of models on different sentences."""
     groups = results.assign(of=results["items"] + results["run"]).groupby(["live", "task", "lang"])

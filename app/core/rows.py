@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bgt_core import grammar
 from bgt_core.data.columns import primary
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.data.properties import PROPERTIES, final_mark
@@ -135,11 +134,6 @@ def parts(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
 def examples(langs: Sequence[str], count: int) -> pd.DataFrame:
     """Return the first `count` built-in example sentences that exist in all of these languages."""
     return translations(example_sentences(langs)[:count], langs)
-
-
-def of_grammar(langs: Sequence[str], count: int) -> pd.DataFrame:
-    """Return `count` translations that the built-in grammar generates."""
-    return translations([[pair.texts[lang] for lang in langs] for pair in grammar.pairs(count)], langs)
 
 
 def colours(langs: Sequence[str]) -> list[str]:

@@ -21,6 +21,7 @@ import streamlit as st
 
 import bgt_core
 from app.core import inventory, rows
+from app.core.display import NOTES
 from bgt_core.contracts import SEMANTIC, UNK, GenerativeModel, SentenceEncoder, TranslationModel, VectorModel
 from bgt_core.data.examples import LANGS, example_sentences
 from bgt_core.data.text import normalise
@@ -391,10 +392,7 @@ def warning(loaded: Loaded, texts: Sequence[str], lang: str) -> str:
     count = sum(bool(unread[kind]) for kind in characters)
     if not count or count < UNREAD_SHARE * len(characters):
         return ""
-    return (
-        f"This model did not learn to read {', '.join([*named][:5])} in {rows.language_name(lang)}: {count:,} of "
-        f"{len(characters):,} characters. Results for such text mean nothing."
-    )
+    return NOTES["unread"].format(", ".join([*named][:5]), rows.language_name(lang), count, len(characters))
 
 
 def content(texts: Sequence[str]) -> str:

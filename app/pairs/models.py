@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from app.core import controls, exports, inventory, pairs, rows
-from app.core.display import frame, verbatim
+from app.core.display import NOTES, frame, verbatim
 from app.core.state import BY_DIGEST, Loaded
 from bgt_core.contracts import SEMANTIC
 from bgt_core.evaluation.systems import System, disagreement
@@ -49,10 +49,7 @@ def disagreements(models: Sequence[Loaded], text: inventory.ParallelText) -> Non
     ranks = pd.DataFrame(100 * made.ranks, columns=titles).assign(**{GAP: 100 * made.gaps})
     similarities = pd.DataFrame(made.similarities, columns=titles).add_prefix("similarity, ")
     table = ranks.assign(Left=left, Right=right).join(similarities).iloc[made.order]
-    st.caption(
-        f"{len(table):,} pairs. A pair's rank is the percentage of other pairs that are less similar. Ranks can be "
-        f"compared, although models use their scales differently. The largest gaps come first. {text.credit}"
-    )
+    st.caption(f"{len(table):,} pairs. {NOTES['ranks']} {text.credit}")
     formats = dict.fromkeys(titles, "%.0f") | {GAP: "%+.0f"}
     shown = table.head(SHOWN)[[*formats, "Left", "Right"]]
     event = frame(

@@ -36,7 +36,8 @@ def page(loaded: state.Loaded) -> None:
     with st.expander("Run a small probe, or upload results", icon=":material/add:"):
         run_small(loaded)
         upload()
-    known = results.all_results()
+    uploaded = [cell for cells in st.session_state.get("uploaded", []) for cell in cells]
+    known = results.gathered(inventory.read().results, uploaded, st.session_state.get("probed", []))
     if loaded.title not in set(known.scores["model"]):
         how = f"run `bgt-probe --lang {loaded.langs[0]} --model PATH --out FILE.parquet` and upload the file"
         st.info(f"No results of this model yet. Run a small probe above, or {how}.", icon=":material/science:")
@@ -235,11 +236,7 @@ def reason(loaded: state.Loaded, contrary: Sequence[str]) -> str:
     own, both = results.nats(loaded.log, loaded.langs)
     if set(SHARED_FORM).isdisjoint(contrary) or not both > MUCH * own:
         return ""
-    return (
-        f"Why: the semantic latent of {loaded.title} has up to {both - own:,.0f} nats of information about a sentence. "
-        "That is enough to reconstruct the sentence, so the latent also encodes its length and punctuation, which "
-        "translations mostly share."
-    )
+    return NOTES["much-information"].format(model=loaded.title, nats=both - own)
 
 
 def listed(wide: pd.DataFrame) -> None:

@@ -23,10 +23,7 @@ from bgt_core.evaluation.facts import checks, differences
 from bgt_core.vectors.maps import Directions, directions
 
 FITTED_ON = 2_000  # maximum number of translations to which directions of style are fitted
-TITLES = {  # style property, which is also a probing task -> title of its direction
-    "sentence-type": "More of a question", "address": "More formal", "politeness": "More polite",
-    "contraction": "More contracted",
-}  # fmt: skip
+TITLES = tomllib.loads(Path(__file__).with_name("directions.toml").read_text("utf-8"))  # style property -> title
 MISSING = {"contraction": "words that can be contracted or written out"}
 FAR = {"question", "vous", "Sie", "usted", "siz", "polite", "short"}  # values to which a positive step leads
 STEP = 2.0  # length of a slider's step; longer steps lead to latents unlike those of real sentences

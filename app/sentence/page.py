@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.core import controls, display, inventory, pairs, rows, state
 from app.core.address import BOUND, FIELDS, go_to, on_all_pages, write_on_arrival
-from app.core.display import square, verbatim
+from app.core.display import NOTES, square, verbatim
 from app.sentence import compute
 from bgt_core.contracts import LANGUAGE, SEMANTIC
 from bgt_core.data.columns import UNSPACED, primary
@@ -37,10 +37,7 @@ def heading(place: DeltaGenerator, loaded: state.Loaded | None = None) -> None:
     with place.container():
         if loaded and loaded.translates:
             st.title("A translator")
-            st.markdown(
-                f"This model translates {loaded.translates}: use `bgt translate` to translate with it. "
-                "The average of its encoder's states is shown as a **semantic latent**, but was not trained as one."
-            )
+            st.markdown(NOTES["translator"].format(loaded.translates))
         elif second:
             st.title("A sentence, in two parts")
             st.html(
@@ -90,9 +87,7 @@ def page(loaded: state.Loaded) -> None:
                     st.html(pair_html(loaded, pair, label, cosines))
                     fill = dict(zip(FIELDS, pair, strict=True))  # a click stores this before the page is drawn again
                     st.button("Try it", key=f"pair{at}", on_click=st.session_state.update, kwargs=fill, type="tertiary")
-        st.caption(
-            "A bar is a cosine, over the grey range of 95% of random pairs; %: random pairs that are less similar"
-        )
+        st.caption(NOTES["bars"])
     example = controls.EXAMPLE if "en" in loaded.langs else compute.usual(loaded.langs[0])["text"].get(0, "")
     text, lang = field(loaded, ("Your sentence", example), ("Its language", "en"), ("sentence", "language"))
     controls.warn(loaded, [text], lang, key="language")
@@ -200,11 +195,7 @@ def rebuilt(loaded: state.Loaded, text: str, lang: str) -> None:
     checked = checks(text, lang, again.text, lang)
     st.html(output(again, loaded.second_latent, lang, checked))
     if changed := differences(checked):
-        st.warning(
-            f"This small model cannot reconstruct this sentence ({verbatim(changed)}). Expect the outputs below to be "
-            "equally poor. Shorter, everyday sentences work better.",
-            icon=":material/info:",
-        )
+        st.warning(NOTES["not-rebuilt"].format(verbatim(changed)), icon=":material/info:")
 
 
 @st.fragment

@@ -80,10 +80,7 @@ def divide(loaded: state.Loaded) -> None:
     columns, langs = inventory.columns_of(texts[name], MOST)
     width = loaded.embed([], lang=langs[0]).shape[1]
     if width > MOST_UNITS:
-        st.info(
-            f"Vectors of {width:,} units can't be split: at most {MOST_UNITS:,} can. Reduce them first, as the guide "
-            "shows (docs/guide/split.md)."
-        )
+        st.info(NOTES["too-wide"].format(width, MOST_UNITS))
         return
     possible = methods(columns, width, langs)
     if not possible:

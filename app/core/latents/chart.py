@@ -15,17 +15,6 @@ from app.core.display import AMOUNTS, EDGE, INK, PIXELS, cycled, plain
 from app.core.rows import NONE, colour_title, language_name
 
 MARK_ORDER = ("full stop", "exclamation", "question", "ellipsis", "other", "none")
-AXIS = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "title": None}
-LAYOUT = {
-    "margin": {"l": 4, "r": 4, "t": 28, "b": 56},
-    "paper_bgcolor": "rgba(0, 0, 0, 0)",  # transparent, so that the page's background shows through
-    "plot_bgcolor": display.GROUND,
-    "hoverlabel": {"align": "left"},
-    "legend": {
-        "orientation": "h", "y": -0.01, "yanchor": "top", "x": 0, "itemsizing": "constant", "entrywidth": 0.32,
-        "entrywidthmode": "fraction", "title": None, "bgcolor": "rgba(0, 0, 0, 0)",
-    },
-}  # fmt: skip
 MAX_SVG = 5_000  # maximum number of points of a map in SVG; larger maps use WebGL
 CLIPPED = (2, 98)  # percentiles of the values at both ends of a colour scale
 LARGER = 3  # pixels by which the first language's points are larger, so that points drawn over them leave a rim
@@ -75,11 +64,12 @@ def latent_map(
                 trace.showlegend = trace.legendgroup not in in_legend
                 in_legend.add(trace.legendgroup)
             figure.add_trace(trace, row=row, col=col)
-        figure.update_xaxes(AXIS, row=row, col=col)
+        figure.update_xaxes(display.FIGURES["maps"]["axes"], row=row, col=col)
         anchor = figure.get_subplot(row, col).xaxis.plotly_name.replace("axis", "")
-        figure.update_yaxes(AXIS, scaleanchor=anchor, row=row, col=col)
+        figure.update_yaxes(display.FIGURES["maps"]["axes"], scaleanchor=anchor, row=row, col=col)
     figure.update_annotations(font={"size": PIXELS["title"], "color": INK[theme]})
-    figure.update_layout(LAYOUT, height=height, font={"size": PIXELS["small"], "color": INK[theme]})
+    figure.update_layout(display.FIGURES["maps"]["layout"])
+    figure.update_layout(height=height, font={"size": PIXELS["small"], "color": INK[theme]})
     return figure.update_layout(coloraxis=colour_scale(values, colour, theme))
 
 

@@ -15,7 +15,7 @@ import pytest
 from plotly.io import from_json
 from pyarrow import parquet
 
-from app.core import display, exports, rows
+from app.core import display, exports, inventory, rows
 from app.core.exports import publication
 from app.core.latents import chart
 from probes.results.store import Cell, write_cells
@@ -50,7 +50,7 @@ def test_vectors_stay_beside_their_sentences() -> None:
 
 
 def test_a_figure_for_paper_is_light_and_says_what_it_shows() -> None:
-    table = rows.of_grammar(("en", "fr"), 3_000).assign(x=0.0, y=1.0)
+    table = inventory.sentences(inventory.GRAMMAR, 3_000).assign(x=0.0, y=1.0)
     many = chart.latent_map({"Map": table}, "words", ("en", "fr"))
     assert {trace.type for trace in many.data} == {"scattergl"}
     caption = "PCA of 6,000 sentences, seed 0. " * 5

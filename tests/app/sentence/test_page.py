@@ -13,8 +13,9 @@ import pytest
 
 import bgt_core
 from app.core import address, controls, pairs, rows, state
+from app.core.rows import wording
 from app.sentence import compute, page
-from app.sentence.compute import showing, taken_over, title, wording
+from app.sentence.compute import showing, taken_over, title
 from bgt_core.data.examples import example_sentences
 from bgt_core.vectors.arrays import cosine_similarity, cosines
 from probes.results.store import write_cells

@@ -51,8 +51,7 @@ def main() -> None:
     """Draw the app: the sidebar, and the page whose path is in the URL."""
     st.set_page_config(page_icon=str(HERE / "icon.svg"), layout="wide")
     st.html(HERE / "style.css")
-    address.one_entry_per_page()
-    address.serve_plotly()
+    address.set_up_browser()
     try:
         inventory.read()
     except BgtError as error:

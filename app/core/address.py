@@ -60,29 +60,17 @@ def go_to(folder: str, label: str, icon: str = "arrow_forward", **parameters: st
     st.page_link(page, label=label, icon=f":material/{icon}:", query_params=given or None)
 
 
-def in_link() -> str:
-    """Describe which settings the link to the current view contains."""
-    results = bool(st.session_state.get("uploaded") or st.session_state.get("probed"))
-    return (
-        f"It contains all settings but zoom and hidden legend entries{', and no results of yours' * results}. While "
-        "the app runs and keeps your own sentences, files and encoders, anyone with the link sees them, too."
-    )
-
-
-def one_entry_per_page() -> None:
-    """Make the browser's Back button open the previous page, with its settings and texts. Popovers get the focus."""
+def set_up_browser() -> None:
+    """Make the browser's Back button open the previous page, with its settings and texts, and popovers get the focus.
+    Serve the script of the plotly package, which `js/plotly.js` loads once per browser tab from a URL with the names of
+    this module and of the component."""
     script = "\n".join((JS / f"{name}.js").read_text("utf-8") for name in ("history", "popover"))
     st.html(f"<script>{script}</script>", unsafe_allow_javascript=True)
+    declare_component("plotly_js", path=str(Path(plotly.__file__).parent / "package_data"))
     context = get_script_run_ctx()
     here = context and context.page_script_hash
     st.session_state["arrived"] = here != st.session_state.get("page")
     st.session_state["page"] = here
-
-
-def serve_plotly() -> None:
-    """Make Streamlit serve the script of the plotly package, at a URL that contains the names of this module and of the
-    component. `js/plotly.js` loads the script from that URL, once per browser tab."""
-    declare_component("plotly_js", path=str(Path(plotly.__file__).parent / "package_data"))
 
 
 def mounted(name: str, *parts: str, folder: Path = JS) -> ComponentRenderer:
@@ -113,8 +101,7 @@ MAX_ROWS = 1_500  # maximum number of characters of a URL parameter; some progra
 
 
 def put(parameter: str, text: str) -> str:
-    """Set a URL parameter, and return its text. If the text is empty or too long for a URL, remove the parameter, and
-    return "" instead."""
+    """Set a URL parameter and return its text. If the text is empty or too long for a URL, remove it and return ""."""
     if not text or len(text) > MAX_ROWS:
         st.query_params.pop(parameter, None)
         return ""

@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.core import inventory, rows, state, uploads
 from app.core.address import BOUND, on_all_pages, write_on_arrival
-from app.core.display import verbatim
+from app.core.display import NOTES, verbatim
 from bgt_core.contracts import VectorModel
 
 COUNTS = [100, 300, 1_000, 5_000, 25_000, 100_000, 1_000_000]  # the numbers of rows that the user can choose from
@@ -27,11 +27,7 @@ def choose_text(loaded: state.Loaded) -> inventory.ParallelText | None:
     """Let the user choose sentences in the model's languages. If the app has none, say so and return None."""
     if not (texts := loaded.texts()):
         of = "translations" if len(loaded.langs) > 1 else "sentences"
-        st.info(
-            f"No sentences for this model: it reads {loaded.languages}. Upload some, or start the app with a file of "
-            f"{of}, one column per language:",
-            icon=":material/table_rows:",
-        )
+        st.info(NOTES["no-sentences"].format(loaded.languages, of), icon=":material/table_rows:")
         st.code(f"bgt app --data {','.join(loaded.langs)}=FILE.tsv", language="sh")
         uploads.button()
         return None

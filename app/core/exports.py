@@ -15,7 +15,7 @@ import streamlit as st
 from pyarrow import parquet
 
 from app.core import display
-from app.core.address import in_link, link, mounted
+from app.core.address import link, mounted
 from app.core.display import INK, NOTES, PIXELS, SOFT, plain, verbatim
 from bgt_core.tables import Table, latex_text
 
@@ -77,7 +77,8 @@ def offer(
             drawings(name, figure, caption, page)
         st.markdown("**Link to this view**")
         st.code(link(), language=None, wrap_lines=True)
-        st.caption(verbatim(in_link()))
+        own = bool(st.session_state.get("uploaded") or st.session_state.get("probed"))  # results of probes
+        st.caption(verbatim(NOTES["in-link"].format(", and no results of yours" * own)))
 
 
 # `drawings` is not a Streamlit fragment: on the pages "Maps" and "Pairs", a rerun of the script that starts before the

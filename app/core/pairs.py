@@ -98,8 +98,7 @@ def compared(systems: Mapping[str, np.ndarray], score: Callable[..., np.ndarray]
 
 
 def correlations(similarities: Mapping[str, np.ndarray], gold: np.ndarray) -> Result:
-    """Return each system's Pearson correlation x 100 with human scores. Raises DataError for fewer than 3 pairs, or if
-    all human scores are the same."""
+    """Return each system's Pearson's r x 100 with human scores. Raises DataError for fewer than 3 pairs or 2 scores."""
     if len(gold) < 3 or np.ptp(gold) == 0:
         raise DataError(f"expected at least 3 pairs with 2 different scores (got {len(gold)} and {len(set(gold))}).")
     return compared(similarities, lambda weights, systems: 100 * pearson(weights, systems, gold), "Pearson x 100")

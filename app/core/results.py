@@ -19,15 +19,16 @@ from bgt_core.data.columns import split_langs
 from bgt_core.errors import NotFound
 from probes.results.store import MAJORITY, Cell, is_baseline, read_cells
 from probes.task import needs
-from probes.tasks import GROUPS as SENTEVAL_GROUPS
-from probes.tasks import TASKS
+from probes.tasks import GROUPS, TASKS
 
 # Groups of probing tasks: the semantic latent should predict the first better, the language latent the second.
 MEANING, ADDED = "Meaning", "What a language adds"
 TASK_GROUPS = {
-    ADDED: SENTEVAL_GROUPS["style"], MEANING: SENTEVAL_GROUPS["semantic"], "Form": SENTEVAL_GROUPS["syntax"],
-    "Surface": SENTEVAL_GROUPS["surface"],
-}  # fmt: skip
+    ADDED: GROUPS["style"],
+    MEANING: GROUPS["semantic"],
+    "Form": GROUPS["syntax"],
+    "Surface": GROUPS["surface"],
+}
 OTHER_TASKS = "Other tasks"
 TASK_TITLES = tomllib.loads(Path(__file__).with_name("tasks.toml").read_text("utf-8")) | STYLES
 
@@ -90,9 +91,8 @@ class ResultTables:
 
 
 def gathered(paths: Iterable[Path], uploaded: Iterable[Cell] = (), probed: Iterable[Cell] = ()) -> ResultTables:
-    """Gather the results of files and folders, of uploads, and of this session's probes, without repeated results.
-    Models have the same names as in the app. If models with different weights have one name, a hash is added to it; the
-    kind of classifier is added unless it is linear."""
+    """Gather results of files and folders, uploads, and this session's probes, each once. Models have the same names as
+    in the app. A hash is added if different weights share a name; the kind of classifier unless it is linear."""
     stored = [*(cell for path in paths for cell in read_path(path)), *uploaded]
     every = [*((cell, False) for cell in stored), *((cell, True) for cell in probed)]
     titles = model_titles([cell for cell, _ in every])

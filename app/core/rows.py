@@ -194,8 +194,7 @@ def as_colour(values: pd.Series) -> pd.Series:
 
 
 def matching(rows: pd.DataFrame, text: str) -> list[str]:
-    """Return the ids of the rows that contain a text as whole words, ignoring case; if no row does, of those that
-    contain it as part of a word."""
+    """Return the ids of the rows that contain a text as whole words; if none does, as part of a word. Ignore case."""
     contains = rows[rows["text"].str.contains(text, case=False, regex=False)]
     start, end = r"(?<!\w)" * text[:1].isalnum(), r"(?!\w)" * text[-1:].isalnum()
     whole = contains["text"].str.contains(f"{start}{re.escape(text)}{end}", case=False)
@@ -203,8 +202,7 @@ def matching(rows: pd.DataFrame, text: str) -> list[str]:
 
 
 def typed(lines: str, lang: str, taken: int) -> tuple[pd.DataFrame, int]:
-    """Make a table of the different sentences that a user typed, one per line. `taken` is the number of sentences typed
-    before. Also return how many lines exceed the limit."""
+    """Make a table of different typed sentences, one a line, numbered from `taken`. Count the lines over the limit."""
     texts = list(dict.fromkeys(filter(None, map(normalise, lines.splitlines()))))
     within = texts[: max(0, MAX_OWN - taken)]
     return table(within, lang, None, taken), len(texts) - len(within)

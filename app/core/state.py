@@ -376,8 +376,7 @@ def filled(
 
 
 def warning(loaded: Loaded, texts: Sequence[str], lang: str) -> str:
-    """Return a warning if texts that should be in `lang` are in another language, or have characters that the model
-    can't read; else return ""."""
+    """Return a warning if texts are not in `lang` or have characters that the model can't read; else return ""."""
     if other := rows.other_language(texts, lang):
         looks = f"This looks like {rows.language_name(other)}"
         known = f"{looks}, not {rows.language_name(lang)}: choose its language."

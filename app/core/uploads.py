@@ -85,12 +85,8 @@ def remove_button(name: str, key: str, names: Sequence[str]) -> None:
 @st.dialog("Your own sentences", width="large", on_dismiss=lambda: st.session_state.update(uploading=None))
 def dialog() -> None:
     """Ask for a file and for the use of each of its columns, and show warnings."""
-    file = st.file_uploader(
-        f"Sentences, translations, or pairs of sentences: one per line, up to {MAX_ROWS:,}, as {', '.join(KINDS)} in "
-        "UTF-8",
-        max_upload_size=MAX_MEGABYTES,
-        key="own_file",
-    )
+    label = NOTES["file"].format(MAX_ROWS, ", ".join(KINDS))
+    file = st.file_uploader(label, max_upload_size=MAX_MEGABYTES, key="own_file")
     if file is None:
         st.caption(NOTES["upload"])
         return
@@ -329,9 +325,8 @@ def rows_of(name: str, text: str, usual: str, most: int) -> list[list[str]]:
 
 
 def separator_of(text: str, usual: str) -> str:
-    """Return the separator with which most rows have the same number of columns; `usual` if no separator fits. A comma
-    or semicolon that is not `usual` fits only if few of them stand before a space; a comma also needs a line that ends
-    in two quoted cells."""
+    """Return the separator that gives most rows the same number of columns; `usual` if none fits. A comma or semicolon
+    that is not `usual` fits only if few stand before a space; a comma also needs a line ending in two quoted cells."""
     fits = {}
     commas = usual == "," or re.search(r'",\s*"(?:[^"]|"")*"$', text, re.MULTILINE)
     for separator in SEPARATORS if commas else SEPARATORS.replace(",", ""):

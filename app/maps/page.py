@@ -144,8 +144,7 @@ def brought(loaded: state.Loaded, langs: Sequence[str]) -> None:
 
 
 def restore(table: pd.DataFrame, of: tuple[str, geometry.Method]) -> None:
-    """Select the rows in the page's URL, and move the star to its place there, if it is on the maps `of`, which
-    are named by a model and a method."""
+    """Select the rows in the page's URL. Move the star to its place there if it is on the maps `of` (model, method)."""
     linked = linked_rows()
     if "chosen" not in st.session_state or linked:
         words = st.query_params.get("find", "").strip()
@@ -299,9 +298,8 @@ def between(loaded: state.Loaded, ends: Sequence[str], langs: Sequence[str]) -> 
 def follow(walk: compute.Interpolation) -> None:
     """Show the different sentences of an interpolation, and their similarity to both ends."""
     runs = walk.table[walk.table["text"] != walk.table["text"].shift()]
-    st.markdown(
-        f"{runs['text'].nunique()} different sentences in {len(walk.table)} steps of the {walk.measured} latent:"
-    )
+    count, steps = runs["text"].nunique(), len(walk.table)
+    st.markdown(f"{count} different sentences in {steps} steps of the {walk.measured} latent:")
     shown = runs.assign(**{end: runs[end].map("{:z.2f}".format) for end in ("to_start", "to_end")})
     shown["text"] = shown["text"].replace("", "(nothing)")
     titles = ["From step", "Sentence", "Cosine to the first", "Cosine to the last"]

@@ -361,6 +361,5 @@ def keep_slices(slices: dict[str, list[str]]) -> None:
     """Store the saved selections, and write as many of them into the page's URL as fit."""
     st.session_state[SLICES] = slices
     texts = [f"{name}:{as_ranges(ids)}" for name, ids in slices.items()]
-    st.query_params[SLICES] = [
-        text for text, size in zip(texts, accumulate(map(len, texts)), strict=True) if size <= MAX_ROWS
-    ]
+    sizes = accumulate(map(len, texts))
+    st.query_params[SLICES] = [text for text, size in zip(texts, sizes, strict=True) if size <= MAX_ROWS]

@@ -1,16 +1,20 @@
-"""The page "Pairs": similarities of sentence pairs in both latents, for typed pairs, pairs of a text, or a file."""
+"""The page "Pairs": similarities of typed pairs, pairs of a text, or a file, in both latents and by two models."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from app.core import controls, display, exports, inventory, pairs, rows, state, uploads
 from app.core.address import BOUND, MAX_ROWS, ROWS, as_ranges, copy_link, go_to, mounted
-from app.pairs import compute, models
+from app.pairs import compute
 from app.pairs.compute import GOLD
 from bgt_core.contracts import SEMANTIC
+from bgt_core.evaluation.systems import System, disagreement
+from bgt_core.evaluation.tasks.retrieval import embed_distinct, hits_of
 
 MINE, EXAMPLES, FILE = "My sentences", "Example sentences", "A file"  # where the pairs come from
 REMEMBERED = 20  # maximum number of earlier typed pairs in the figure
@@ -18,6 +22,10 @@ COUNTS = [300, 1_000, 5_000, 25_000, 50_000]
 WORST = 10  # number of listed pairs on which the model and human scores differ most
 MAX_SELECTED = 1_000  # maximum number of rows in the table of selected pairs
 WIDTH = 400  # width in pixels of a column of sentences in the table of selected pairs
+MAX_PAIRS = 1_000  # maximum number of pairs for retrieval, whose time is quadratic
+COMPARED = 20  # number of pairs listed in the table
+GAP = "Second minus first"
+DISAGREEMENTS, RETRIEVAL = "Disagreements", "Translations found"
 ALT = "Pairs of sentences, with the percentages of random pairs that are less similar in meaning and in style"
 _plane = mounted("plane", "../../maps/js/points", "keys")
 
@@ -54,7 +62,7 @@ def page(loaded: state.Loaded) -> None:
         with st.expander("What each word of your pair adds"):
             pairs.show_words(systems, mine, controls.by_gradients([loaded]))
     if second := state.second():
-        models.compare((loaded, second), chosen.text if chosen else None)
+        compare((loaded, second), chosen.text if chosen else None)
     if chosen and chosen.text.credit:
         st.caption(chosen.text.credit)
 
@@ -269,3 +277,81 @@ def judged(loaded: state.Loaded, chosen: Chosen) -> None:
     shown = {name: of.map("{:z.2f}".format) for name, of in shown.items()}
     display.table(pd.DataFrame({**shown, "Left": worst["left"], "Right": worst["right"]}), "The worst misjudged pairs")
     st.caption("Misjudged: the model's standard score minus people's standard score. Above 0, the model's is too high.")
+
+
+@st.fragment
+def compare(models: Sequence[state.Loaded], shown: inventory.ParallelText | None) -> None:
+    """Compare the semantic latents of two models on the pairs of `shown`, or of the first text that both can read."""
+    st.header(" and ".join(display.verbatim(model.title) for model in models), anchor=False)
+    langs = [lang for lang in models[0].langs if lang in models[1].langs]
+    found = [
+        text for text in inventory.readable(langs, 2).values() if all(text in of.texts(2).values() for of in models)
+    ]
+    texts = sorted(found, key=lambda text: text != shown)
+    if not texts:
+        st.info("The app has no pairs of sentences in languages that both models read. Upload some.")
+        return
+    translations = [text for text in texts if len(text.langs) > 1]
+    views = [DISAGREEMENTS, *([RETRIEVAL] if translations else [])]
+    by_retrieval = controls.choice("Compare by", views, "by") == RETRIEVAL
+    text = translations[0] if by_retrieval else texts[0]
+    for fitted in filter(None, (model.fitted_on(text) for model in models)):
+        st.caption(display.verbatim(fitted))
+    (retrieval if by_retrieval else disagreements)(models, text)
+
+
+def disagreements(models: Sequence[state.Loaded], text: inventory.ParallelText) -> None:
+    """Show the pairs on whose similarity two models differ most, and the effect of each word of one pair."""
+    (left, right, *_), langs = inventory.columns_of(text, MAX_PAIRS)
+    titles = [model.title for model in models]
+    made = disagreement(dict(zip(titles, models, strict=True)), left, right, (langs[0], langs[1]))
+    ranks = pd.DataFrame(100 * made.ranks, columns=titles).assign(**{GAP: 100 * made.gaps})
+    similarities = pd.DataFrame(made.similarities, columns=titles).add_prefix("similarity, ")
+    table = ranks.assign(Left=left, Right=right).join(similarities).iloc[made.order]
+    st.caption(f"{len(table):,} pairs. {display.NOTES['ranks']} {text.credit}")
+    formats = dict.fromkeys(titles, "%.0f") | {GAP: "%+.0f"}
+    shown = table.head(COMPARED)[[*formats, "Left", "Right"]]
+    event = display.frame(
+        shown,
+        "Pairs with the largest gaps between the ranks of both models",
+        formats,
+        {title: controls.width(title) for title in formats} | {"Left": 270, "Right": 270},
+        row_height=controls.row_height(shown[["Left", "Right"]], 270),
+        on_select="rerun", selection_mode="single-row", key="cmp_row",
+    )  # fmt: skip
+    exports.offer("bgt-models-disagreements", table, title="Export all pairs")
+    row = table.iloc[next((at for at in event.selection.rows if at < len(table)), 0)]
+    st.markdown("**What each word adds**. Choose a row above to see the words of another pair.")
+    systems = {model.title: (model, SEMANTIC) for model in models}
+    pair = pairs.Pair(row["Left"], langs[0], row["Right"], langs[1])
+    pairs.show_words(systems, pair, controls.by_gradients(models, "cmp_words_by"))
+
+
+def retrieval(models: Sequence[state.Loaded], text: inventory.ParallelText) -> None:
+    """Show how often each model's nearest neighbour of a sentence is its translation."""
+    left, right, *more = text.langs
+    if more:
+        with st.container(horizontal=True):
+            left = controls.language("From", text.langs, "cmp_from")
+            right = controls.language("Into", [lang for lang in text.langs if lang != left], "cmp_into")
+    table = inventory.sentences(text, MAX_PAIRS)
+    sides = [tuple(table.loc[table["lang"] == lang, "text"]) for lang in (left, right)]
+    count = len(sides[0])
+    found = {model.title: translations_found(model, (left, right), *sides) for model in models}
+    forward, backward = ({name: way[at] for name, way in found.items()} for at in (0, 1))
+    both = {name: (forward[name].astype(float) + backward[name]) / 2 for name in forward}
+    st.caption(f"{count:,} pair{'s' * (count != 1)}; by chance {100 / count:.1f}% would be found. {text.credit}")
+    names = rows.language_name(left), rows.language_name(right)
+    ways = {"Both ways": both, "{} finds {}".format(*names): forward, "{1} finds {0}".format(*names): backward}
+    for title, hits in ways.items():
+        pairs.show_scores(pairs.shares(hits), f"{title}, %", f"bgt-models-{title.replace(' ', '-').lower()}")
+
+
+@st.cache_data(max_entries=32, show_spinner="Looking for translations", hash_funcs=state.BY_DIGEST)
+def translations_found(
+    model: state.Loaded, langs: tuple[str, str], left: Sequence[str], right: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return masks (N,) of the left sentences whose nearest right sentence is their translation, and the reverse."""
+    system = System(model.title, model)
+    of_left, of_right = (embed_distinct(system, side, lang) for side, lang in zip((left, right), langs, strict=True))
+    return hits_of(of_left, of_right, model.similarity)

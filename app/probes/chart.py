@@ -116,8 +116,7 @@ class Lines:
 
 
 def probe_dots(scores: pd.DataFrame, theme: str = "light") -> go.Figure:
-    """Draw each latent's accuracy with its interval, and a tick for the best baseline, whose hover text lists all
-    baselines. `scores` has the columns `results.SCORES`."""
+    """Draw each latent's accuracy with its interval. A tick is the best baseline; its hover text lists all of them."""
     scores = scores.assign(**{name: 100 * scores[name] for name in ("accuracy", "ci_low", "ci_high")})
     latents = scores[scores["latent"].isin(list(LATENTS))]
     values = latents.pivot_table("accuracy", LINE, "latent", sort=False)

@@ -225,10 +225,7 @@ def verdict(gaps: pd.DataFrame) -> tuple[str, list[str]]:
     contrary = results.tasks_in_order(gaps.loc[against, "task"].unique().tolist())
     named = f" ({', '.join(results.task_title(task).lower() for task in contrary)})" if contrary else ""
     unclear = claimed - agree.sum() - against.sum()
-    return (
-        f"The paper's claim covers {claimed} of these results: {agree.sum()} agree, {against.sum()} contradict "
-        f"it{named}, and the interval of {unclear} includes zero."
-    ), contrary
+    return NOTES["claim"].format(claimed, agree.sum(), against.sum(), named, unclear), contrary
 
 
 def reason(loaded: state.Loaded, contrary: Sequence[str]) -> str:

@@ -43,7 +43,10 @@ def page(loaded: state.Loaded) -> None:
     percent = st.column_config.ProgressColumn(format="percent", min_value=0.0, max_value=1.0)
     alt = f"The {len(near)} stored questions most similar to “{question}”, with the scores by which they are ranked"
     frame(near, alt, {"W2": "%.3f", "Cosine": "%.3f"}, {"W2": 75, "Cosine": 75}, {"Probability": percent})
-    st.caption(explanation(store))
+    ranked = NOTES["w2" if store.card.by == "probability" else "cosine"]
+    if store.card.calibrated_on:
+        ranked += f" Probabilities are calibrated on {verbatim(store.card.calibrated_on)}, and valid for similar pairs."
+    st.caption(f"{len(store):,} stored questions. {ranked}")
     exports.offer(f"bgt-questions-{loaded.short}", near, latex=near)
 
 
@@ -61,13 +64,3 @@ def table(store: QuestionStore, hits: Sequence[Hit], threshold: float | None) ->
         near.insert(0, "Duplicate", near["Probability"] >= threshold)
     name = "W2" if store.card.by == "probability" else "Cosine"
     return near.assign(**{name: [getattr(hit, name.lower()) for hit in hits]})
-
-
-def explanation(store: QuestionStore) -> str:
-    """Explain the columns of the table."""
-    ranked = "They are ranked by the cosine of their vector and that of your question."
-    if store.card.by == "probability":
-        ranked = NOTES["w2"]
-    if store.card.calibrated_on:
-        ranked += f" Probabilities are calibrated on {verbatim(store.card.calibrated_on)}, and valid for similar pairs."
-    return f"{len(store):,} stored questions. {ranked}"

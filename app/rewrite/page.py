@@ -12,7 +12,7 @@ import streamlit as st
 
 from app.core import controls, display, exports, inventory, results, rows, state
 from app.core.address import BOUND, copy_link, go_to
-from app.core.display import failing, latent_colour, square, verbatim
+from app.core.display import NOTES, failing, latent_colour, square, verbatim
 from app.core.inventory import ParallelText
 from app.core.state import BY_DIGEST, Loaded, candidates, embed, write
 from bgt_core.contracts import SEMANTIC
@@ -112,10 +112,7 @@ def in_directions(loaded: Loaded, source: str, lang: str) -> None:
     if name is None:
         st.info("Directions are learnt from sentences. Start the app with `--data` and a file in this language.")
         return
-    st.markdown(
-        f"Each slider moves the **{loaded.second_latent} latent** of “{verbatim(source)}” from one value of a property "
-        "to the other. The semantic latent does not change."
-    )
+    st.markdown(NOTES["sliders"].format(loaded.second_latent, verbatim(source)))
     with failing():
         fitted, ends = fitted_directions(loaded, texts[name], lang)
         written = both_ends(loaded, fitted, source, lang)
@@ -138,8 +135,7 @@ def in_directions(loaded: Loaded, source: str, lang: str) -> None:
 
 @st.fragment
 def sliders(loaded: Loaded, fitted: Directions, source: str, lang: str, moving: Mapping[str, tuple[str, str]]) -> None:
-    """Show a slider for each direction that changes the sentence, with the accuracies of probes of its property. Moving
-    a slider reruns only this fragment."""
+    """Show a slider for each direction that changes the sentence, with the accuracies of probes of its property."""
     if not moving:
         return
     steps, probes = np.zeros(len(fitted.names)), results.accuracies(Path(loaded.info["folder"]), lang)
@@ -149,9 +145,8 @@ def sliders(loaded: Loaded, fitted: Directions, source: str, lang: str, moving: 
         if name in probes.index:
             shown = probes.loc[name, [loaded.second_latent, SEMANTIC, results.BEST]]
             known = "probe {:.0%}, semantic latent {:.0%}, best baseline {:.0%}".format(*shown)
-        steps[at] = ends[
-            column.select_slider(f"{TITLES[name]}: {low} to {high}", ends, AS_IT_IS, key=f"move_{name}_{lang}", **BOUND)
-        ]
+        label = f"{TITLES[name]}: {low} to {high}"
+        steps[at] = ends[column.select_slider(label, ends, AS_IT_IS, key=f"move_{name}_{lang}", **BOUND)]
         column.caption(known)
     with failing():
         (text,) = write_moved(loaded, fitted, source, lang, steps[None])
@@ -184,9 +179,8 @@ def written_grid(
     for column, latent in (("semantic", SEMANTIC), ("second", loaded.second_latent)):
         table[column] = [each.kept[latent] for each in best[:count]]
     outputs = table[["meaning", "text", "semantic"]].itertuples(index=False)
-    table["changed"] = [
-        differences(state.verdicts(loaded, of, meaning_lang, text, lang, near)) for of, text, near in outputs
-    ]
+    compared = (state.verdicts(loaded, of, meaning_lang, text, lang, near) for of, text, near in outputs)
+    table["changed"] = list(map(differences, compared))
     return table, [each.text for each in best[count:]]
 
 

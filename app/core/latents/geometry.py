@@ -62,8 +62,7 @@ class Projection:
 @threadpool_limits.wrap(limits=1)  # on busy cores, OpenMP threads wait for each other and take 7 times as long
 def fit(vectors: np.ndarray, method: Method) -> Projection:
     """Project vectors (N, D) as the method says. Equal inputs give equal maps, and equal vectors have the same place.
-    PCA replaces t-SNE and UMAP for fewer than `LEAST` different points, because their native code may crash the
-    process."""
+    PCA replaces t-SNE and UMAP for fewer than `LEAST` different points, because their native code may crash."""
     plane = principal_axes(vectors, method.dims, method.metric)
     pca = Projection(plane.project(vectors), plane.project, plane.variance, plane.axes, metric=method.metric)
     if method.name == "PCA" or plane.variance == 0:

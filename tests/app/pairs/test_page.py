@@ -1,4 +1,4 @@
-"""Test the page "Pairs": kinds of pairs, similarities in both latents, quadrants, and human scores."""
+"""Test the page "Pairs": kinds of pairs, similarities, quadrants, human scores, and the comparison of two models."""
 
 import re
 from collections.abc import Callable
@@ -9,18 +9,24 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import pearsonr
+from sklearn.metrics.pairwise import cosine_similarity
 
 import bgt_core
 from app.core import inventory, pairs, state, uploads
 from app.core.display import verbatim
 from app.core.inventory import GRAMMAR, ParallelText
-from app.pairs import compute
+from app.core.pairs import LEAST
+from app.pairs import compute, page
 from app.pairs.compute import GOLD, MAX_SVG, PairSource, Plane, compared, draw, sources
-from bgt_core.data.examples import CREDIT
+from bgt_core.data.examples import CREDIT, example_sentences
+from bgt_core.data.text import spans
+from bgt_core.encoders import open_encoder
+from bgt_core.evaluation.systems import disagreement, word_effects
 from bgt_core.vectors.arrays import cosines, unit
 from tests.close import FLOAT32, assert_close
 
 Open = Callable[..., Any]
+Start = Callable[..., None]
 WITHIN = PairSource("en", "en", False)
 SETS = "Paraphrases, negations, roles: English"
 EN = {"language": "English", "other_language": "English"}
@@ -231,3 +237,45 @@ def test_a_file_with_scores_is_judged_and_its_markup_stays_text(opened: Open) ->
     assert not any("<img" in text for trace in figure["data"] for text in trace["text"])
     scores, worst = (table.value for table in app.table[-2:])
     assert len(scores) == 2 and len(worst) == 10 and all("\\<img" in text for text in worst["Left"])
+
+
+@pytest.fixture
+def two_models(saved: Path, start: Start, function: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The titles of two models in the app: an untrained one of this toolkit, and a user's function."""
+    start("--model", saved, "--model", function)
+    titles = state.titles()[:2]
+    monkeypatch.setattr(state, "second", lambda: state.opened(titles[1]))
+    return titles
+
+
+def test_disagreements_are_of_the_vectors_and_the_first_pair_has_its_words(two_models: list[str], opened: Open) -> None:
+    app = opened("pairs")
+    named = [part.value for part in app.markdown if part.value.startswith("**")][:2]
+    assert named == [f"**{verbatim(name)}**" for name in two_models]  # both models measure the user's pair
+    assert [metric.label for metric in app.metric].count("Semantic latent") == 2
+    *_, ranked, left_words, right_words = (table.value for table in app.dataframe)
+    of_words = left_words, right_words
+    columns = list(zip(*example_sentences(("en", "fr"))[: page.MAX_PAIRS], strict=True))
+    encoders = {name: open_encoder(inventory.read().models[name]) for name in two_models}
+    expected = disagreement(encoders, *columns, ("en", "fr"))
+    assert len(ranked) == page.COMPARED
+    assert ranked[page.GAP].tolist() == pytest.approx((100 * expected.gaps[expected.order])[: page.COMPARED].tolist())
+    pair = [ranked[side].iloc[0] for side in ("Left", "Right")]
+    assert pair == [column[expected.order[0]] for column in columns]
+    sides = list(zip(pair, ("en", "fr"), strict=True))
+    for table, (text, lang), (other, other_lang) in zip(of_words, sides, sides[::-1], strict=True):
+        assert table["Word"].tolist() == [text[start:end] for start, end in spans(text, lang)]
+        for name, encoder in encoders.items():
+            gains = word_effects(encoder, text, lang, encoder.embed([other], lang=other_lang)[0])
+            assert_close(table[name], np.where(np.abs(gains) < LEAST, 0, gains), FLOAT32, scale=1)
+
+
+def test_translations_found_are_those_that_the_vectors_find(two_models: list[str], opened: Open) -> None:
+    app = opened("pairs", by=page.RETRIEVAL)
+    table = app.table[-2].value.set_index("Model")
+    encoder = open_encoder(inventory.read().models[two_models[0]])
+    left, right = zip(*example_sentences(("en", "fr"))[: page.MAX_PAIRS], strict=True)
+    vectors = [encoder.embed(side, lang=lang) for side, lang in zip((left, right), ("en", "fr"), strict=True)]
+    nearest = cosine_similarity(*vectors).argmax(1)
+    share = 100 * np.mean([right[at] == right[row] for row, at in enumerate(nearest)])
+    assert float(table.loc[two_models[0], "Score"].split()[0]) == pytest.approx(share, abs=1.0)

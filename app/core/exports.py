@@ -158,18 +158,15 @@ def publication(figure: go.Figure, caption: str = "", width_mm: float = WIDTHS_M
     heading = f'<span style="font-size:{PIXELS["title"]}px;color:{INK["light"]}"><b>{title}</b></span>'
     above = CAPTION["line"] * (len(lines) + (2 if title else 1))
     between = paper.layout.margin.t if title is None and paper.layout.margin.t else 12  # space for titles of panels
+    paper.update_layout(display.FIGURES["print"])
     paper.update_layout(
-        template="plotly_white",
         width=round(width_mm / INCH[0] * INCH[1]),
         height=(paper.layout.height or 450) + above,
-        paper_bgcolor="white",
-        plot_bgcolor="white",
         font={"family": FONTS, "color": INK["light"]},
         margin={"l": max(16, paper.layout.margin.l or 0), "r": 16, "t": above + between},
-        title={"text": "<br>".join([heading] * bool(title) + lines),
-               "font": {"size": CAPTION["size"], "color": SOFT["light"]}, "x": 0, "xref": "container",
-               "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top", "pad": {"l": 16, "t": 16}},
-    )  # fmt: skip
+        title_text="<br>".join([heading] * bool(title) + lines),
+        title_font={"size": CAPTION["size"], "color": SOFT["light"]},
+    )
     if grey:
         in_grey(paper)
     return paper

@@ -229,14 +229,15 @@ def exchanged(loaded: state.Loaded, text: str, ways: Sequence[tuple[str, str, st
     for batch in batches:
         sources, source_langs, styles, langs = zip(*batch, strict=True)
         best += compute.written(loaded, list(sources), list(styles), langs[0], source_langs[0]).itertuples()
-    for side, (source, source_lang, style, into), row in zip(st.columns(2, gap="large"), ways, best, strict=True):
+    columns = zip(st.columns(2, gap="large"), ways, best, strict=True)
+    for place, (side, (source, source_lang, style, into), row) in enumerate(columns):
         quoted = f"“{ISOLATE}{verbatim(style if source == text else source)}{END_ISOLATE}”"
         side.markdown(f"**{MEANING_YOURS if source == text else STYLE_YOURS}**".format(quoted))
         checked = state.verdicts(loaded, source, source_lang, row.text, into, row.meaning)
         taken = compute.taken_over(row.text, into, style, source, source_lang)
         side.html(output(row, loaded.second_latent, into, checked, taken))
         with side:
-            controls.keep({row.text: source}, into, source_lang, f"{loaded.short} {source} {style}")
+            controls.keep({row.text: source}, into, source_lang, f"{loaded.short} {place}")
 
 
 def words(loaded: state.Loaded, text: str, lang: str, by_gradients: bool) -> None:

@@ -189,7 +189,7 @@ def test_maps_in_three_dimensions_turn_together_and_a_link_keeps_their_turn(visi
     page.locator(".bgt-large canvas").press("ArrowRight")
     expect(page).to_have_url(re.compile("turn=-25%3A20"))
     page = visit(page.url, quiet_404=True)
-    page.wait_for_function("window.bgtMaps?.view.maps.every(map => map.turned.right === -25)", timeout=60_000)
+    page.wait_for_function("window.bgtMaps?.view?.maps.every(map => map.turned?.right === -25)", timeout=60_000)
     page.mouse.click(*place_of(page, 5))
     expect(page.locator(".bgt-card").first).to_contain_text(page.evaluate("window.bgtMaps.view.rows.text[5]"))
 

@@ -21,11 +21,11 @@ LINES_OF_A_FUNCTION = 70
 PARAMETERS = 12
 MODULES_AT_THE_TOP = 12
 SIZES = {
-    "lines of Python outside tests": 40_250,
+    "lines of Python outside tests": 40_000,
     "lines of Python in tests": 27_980,
     "files of Python outside tests": 236,
     "commands": 27,
-    "options": 268,
+    "options": 266,
 }
 
 # Matches an absolute tolerance below 0.001, whether it is given explicitly or is the default of a library.

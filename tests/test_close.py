@@ -16,12 +16,20 @@ def test_what_rounding_changes_is_close() -> None:
     assert_close(torch.ones(2, requires_grad=True).bfloat16(), 1.01)
 
 
-@pytest.mark.parametrize(("sides", "how"), [
-    ((SINGLE, [0.01, 100.0]), {}), ((SINGLE, [1e-4, 100.0]), {"scale": np.array([1, 100])}),
-    ((SINGLE.double(), [1e-9, 100.0005]), {}), ((SINGLE, SINGLE.double()), {}), ((1e-300, 0), {}),
-    ((np.nan, np.nan), {}), (([1, np.inf], [1, 2.0]), {}), ((np.ones(2), np.ones((2, 2))), {}),
-    ((np.ones(2), np.ones(1)), {}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("sides", "how"),
+    [
+        ((SINGLE, [0.01, 100.0]), {}),
+        ((SINGLE, [1e-4, 100.0]), {"scale": np.array([1, 100])}),
+        ((SINGLE.double(), [1e-9, 100.0005]), {}),
+        ((SINGLE, SINGLE.double()), {}),
+        ((1e-300, 0), {}),
+        ((np.nan, np.nan), {}),
+        (([1, np.inf], [1, 2.0]), {}),
+        ((np.ones(2), np.ones((2, 2))), {}),
+        ((np.ones(2), np.ones(1)), {}),
+    ],
+)
 def test_all_else_is_not(sides: tuple, how: dict) -> None:
     with pytest.raises(AssertionError):
         assert_close(*sides, **how)

@@ -48,14 +48,22 @@ def said_by(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> C
     return call
 
 
-@pytest.mark.parametrize(("arguments", "start"), [
-    ("command level", "--confidence 9: expected less\n"), ("command max_items", "--max-items 9: expected less\n"),
-    ("command json", "--json 9: expected less\n"), ("command source", "IN 9: expected less\n"),
-    ("command parameter", "PARAMETER 9: expected less\n"), ("command elsewhere", "elsewhere 9: expected less\n"),
-    ("command level --seed -1", "--seed: "),  # typer's parser raises this error
-    ("command level -l high", "--confidence: "), ("command level --nothing", "No such option: --nothing"),
-    ("command", "PARAMETER: missing"), ("nothing", "No such command 'nothing'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "start"),
+    [
+        ("command level", "--confidence 9: expected less\n"),
+        ("command max_items", "--max-items 9: expected less\n"),
+        ("command json", "--json 9: expected less\n"),
+        ("command source", "IN 9: expected less\n"),
+        ("command parameter", "PARAMETER 9: expected less\n"),
+        ("command elsewhere", "elsewhere 9: expected less\n"),
+        ("command level --seed -1", "--seed: "),  # typer's parser raises this error
+        ("command level -l high", "--confidence: "),
+        ("command level --nothing", "No such option: --nothing"),
+        ("command", "PARAMETER: missing"),
+        ("nothing", "No such command 'nothing'"),
+    ],
+)
 def test_an_error_is_one_line_with_the_option_of_the_command(
     said_by: Callable[[str], tuple[int, str]], arguments: str, start: str
 ) -> None:

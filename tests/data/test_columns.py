@@ -77,11 +77,17 @@ def test_columns_that_are_none_are_refused(columns: str) -> None:
         parse_columns(columns.split())
 
 
-@pytest.mark.parametrize(("text", "langs"), [
-    ("en-fr", ["en", "fr"]), ("zh-Hant", ["zh-Hant"]), ("en-zh-Hant", ["en", "zh-Hant"]),
-    ("pt-BR-en-zh-Hant-TW", ["pt-BR", "en", "zh-Hant-TW"]), ("es-419-de-1996", ["es-419", "de-1996"]),
-    ("a-b", ["a", "b"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "langs"),
+    [
+        ("en-fr", ["en", "fr"]),
+        ("zh-Hant", ["zh-Hant"]),
+        ("en-zh-Hant", ["en", "zh-Hant"]),
+        ("pt-BR-en-zh-Hant-TW", ["pt-BR", "en", "zh-Hant-TW"]),
+        ("es-419-de-1996", ["es-419", "de-1996"]),
+        ("a-b", ["a", "b"]),
+    ],
+)
 def test_a_script_or_region_belongs_to_its_language(text: str, langs: list[str]) -> None:
     assert columns.split_langs(text) == langs
     assert parse_source(f"{text}=x.tsv").columns == parse_source(f"{text}=x.tsv", langs).columns == tuple(langs)
@@ -102,10 +108,16 @@ def test_columns_and_sources_are_parsed_and_languages_get_one_spelling() -> None
         parse_columns(["en", "french"])
 
 
-@pytest.mark.parametrize(("text", "known", "columns"), [
-    ("en-fr=x.tsv", "", "en fr"), ("pt-br,en=x.tsv", "pt-br en", "pt-br en"), ("eng_Latn-fra_Latn=x.tsv", "", "en fr"),
-    ("eng,fra=x.tsv", "en fr", "en fr"), ("a,_,b,_=x.tsv", "a b", "a _ b _"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "known", "columns"),
+    [
+        ("en-fr=x.tsv", "", "en fr"),
+        ("pt-br,en=x.tsv", "pt-br en", "pt-br en"),
+        ("eng_Latn-fra_Latn=x.tsv", "", "en fr"),
+        ("eng,fra=x.tsv", "en fr", "en fr"),
+        ("a,_,b,_=x.tsv", "a b", "a _ b _"),
+    ],
+)
 def test_a_source_names_its_columns(text: str, known: str, columns: str) -> None:
     assert parse_source(text, known.split()) == Source(Path("x.tsv"), tuple(columns.split()))
 

@@ -289,13 +289,19 @@ def test_a_bad_archive_leaves_nothing(name: str, content: bytes, message: str, t
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.parametrize(("name", "how", "message"), [
-    ("no-such", {}, "No data set 'no-such'; choose from opensubtitles, "), ("tatoeba", {}, "pair is needed: "),
-    ("tatoeba-1000", {"pair": "fr-es"}, "all pairs of tatoeba-1000 contain en"),
-    ("giga-fren", {"pair": "en-de"}, "has only the pair en-fr"), ("sick", {"pair": "en-fr"}, "no language pairs"),
-    ("opensubtitles", {"pair": "en-fr", "release": "x/../../../evil"}, "release"),
-    ("sick", {"release": "v1"}, "no releases"), ("opus:Books", {"pair": "en-fr"}, "release is needed; https"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "how", "message"),
+    [
+        ("no-such", {}, "No data set 'no-such'; choose from opensubtitles, "),
+        ("tatoeba", {}, "pair is needed: "),
+        ("tatoeba-1000", {"pair": "fr-es"}, "all pairs of tatoeba-1000 contain en"),
+        ("giga-fren", {"pair": "en-de"}, "has only the pair en-fr"),
+        ("sick", {"pair": "en-fr"}, "no language pairs"),
+        ("opensubtitles", {"pair": "en-fr", "release": "x/../../../evil"}, "release"),
+        ("sick", {"release": "v1"}, "no releases"),
+        ("opus:Books", {"pair": "en-fr"}, "release is needed; https"),
+    ],
+)
 def test_an_impossible_choice_is_refused(name: str, how: dict, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         choose(name, **how)

@@ -98,10 +98,17 @@ def test_stdin_is_checked_like_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
             list(text_lines(Path("-"), sentences=True))
 
 
-@pytest.mark.parametrize(("line", "columns", "hint"), [
-    ("Anglais;Français", 2, "';'"), ('"Hello, you",Bonjour', 2, "','"), ("5|a|b", 3, "'|'"), ("one sentence", 2, ""),
-    ("a;b\tc", 3, ""), ("a\rb", 2, "carriage return"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "columns", "hint"),
+    [
+        ("Anglais;Français", 2, "';'"),
+        ('"Hello, you",Bonjour', 2, "','"),
+        ("5|a|b", 3, "'|'"),
+        ("one sentence", 2, ""),
+        ("a;b\tc", 3, ""),
+        ("a\rb", 2, "carriage return"),
+    ],
+)
 def test_the_separator_of_a_table_is_guessed(tmp_path: Path, line: str, columns: int, hint: str) -> None:
     path = tmp_path / "table.tsv"
     path.write_text(f"{line}\n", encoding="utf-8", newline="")

@@ -232,15 +232,21 @@ def test_wrong_arguments_are_refused(model: bgt_core.Embedder) -> None:
         generate(model, SOURCES, STYLES, lang="en", max_length=0)
 
 
-@pytest.mark.parametrize(("search", "message"), [
-    (lambda: Beam(0), "beam 0 must be at least 1"), (lambda: Sample(temperature=0.0), "temperature 0.0"),
-    (lambda: Sample(top_p=1.1), "top_p 1.1"), (lambda: Beam(no_repeat_ngram=-1), "no_repeat_ngram -1"),
-    (lambda: Sample(max_run=-2), "max_run -2"), (lambda: Beam(length_penalty=-0.1), "length_penalty -0.1"),
-    (lambda: Beam(length_penalty=float("nan")), "length_penalty nan"),
-    (lambda: search_of(4, ["max_ran=2"]), "set 'max_ran': choose from .* Did you mean 'max_run'?"),
-    (lambda: search_of(4, ["max-run=many"]), "set max-run=many: expected max_run=NUMBER"),
-    (lambda: search_of(4, ["seed=1", "length_penalty=2"]), "length_penalty is only for beam search"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("search", "message"),
+    [
+        (lambda: Beam(0), "beam 0 must be at least 1"),
+        (lambda: Sample(temperature=0.0), "temperature 0.0"),
+        (lambda: Sample(top_p=1.1), "top_p 1.1"),
+        (lambda: Beam(no_repeat_ngram=-1), "no_repeat_ngram -1"),
+        (lambda: Sample(max_run=-2), "max_run -2"),
+        (lambda: Beam(length_penalty=-0.1), "length_penalty -0.1"),
+        (lambda: Beam(length_penalty=float("nan")), "length_penalty nan"),
+        (lambda: search_of(4, ["max_ran=2"]), "set 'max_ran': choose from .* Did you mean 'max_run'?"),
+        (lambda: search_of(4, ["max-run=many"]), "set max-run=many: expected max_run=NUMBER"),
+        (lambda: search_of(4, ["seed=1", "length_penalty=2"]), "length_penalty is only for beam search"),
+    ],
+)
 def test_an_impossible_search_is_refused(search: Callable[[], object], message: str) -> None:
     with pytest.raises(BgtError, match=message) as error:
         search()

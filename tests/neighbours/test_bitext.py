@@ -180,10 +180,16 @@ def test_known_translations_are_line_numbers_and_copies_count_once(tmp_path: Pat
     assert list(zip(left.tolist(), right.tolist(), strict=True)) == [(0, 1), (2, 0)]
 
 
-@pytest.mark.parametrize(("content", "says"), [
-    ("", "gold.tsv: empty"), ("1\t1\n1\n", "gold.tsv:2: .*at most 5 <tab> 5, found '1'"), ("0\t1\n", "gold.tsv:1"),
-    ("1\t6\n", "gold.tsv:1"), ("1\t1\n3\t1\n", "gold.tsv:2: refers to a blank line"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "gold.tsv: empty"),
+        ("1\t1\n1\n", "gold.tsv:2: .*at most 5 <tab> 5, found '1'"),
+        ("0\t1\n", "gold.tsv:1"),
+        ("1\t6\n", "gold.tsv:1"),
+        ("1\t1\n3\t1\n", "gold.tsv:2: refers to a blank line"),
+    ],
+)
 def test_an_invalid_line_of_known_translations_is_named(content: str, says: str, tmp_path: Path) -> None:
     text, path = sentences(tmp_path), tmp_path / "gold.tsv"
     path.write_text(content)

@@ -122,22 +122,51 @@ def test_unknown_and_ambiguous_names_are_refused_with_the_nearest() -> None:
             recipes.configure(name, settings)
 
 
-@pytest.mark.parametrize(("setting", "value"), [
-    ("d_model", "wide"), ("d_model", 1.5), ("d_model", True), ("dropout", "a lot"), ("dropout", None),
-    ("columns", "en,fr"), ("freeze", 3), ("learning_rate", float("nan")), ("epochs", float("inf")), ("epochs", -1.0),
-    ("batch_tokens", 0), ("micro_tokens", -1), ("learning_rate", 0.0), ("train.warmup_steps", -1), ("scramble", 1.1),
-    ("scramble", -0.1), ("save_every", 0), ("precision", "fp8"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("d_model", "wide"),
+        ("d_model", 1.5),
+        ("d_model", True),
+        ("dropout", "a lot"),
+        ("dropout", None),
+        ("columns", "en,fr"),
+        ("freeze", 3),
+        ("learning_rate", float("nan")),
+        ("epochs", float("inf")),
+        ("epochs", -1.0),
+        ("batch_tokens", 0),
+        ("micro_tokens", -1),
+        ("learning_rate", 0.0),
+        ("train.warmup_steps", -1),
+        ("scramble", 1.1),
+        ("scramble", -0.1),
+        ("save_every", 0),
+        ("precision", "fp8"),
+    ],
+)
 def test_a_value_of_a_wrong_kind_or_out_of_range_is_refused(setting: str, value: object) -> None:
     with pytest.raises(UsageError, match=setting.removeprefix("train.")):
         recipes.configure("bgt-small", {setting: value})
 
 
 @pytest.mark.parametrize("name", ["bgt", "bgt-small", "english-vae-lstm", "sp", "vgvae", "var-siamese-repeat"])
-@pytest.mark.parametrize(("setting", "value"), [
-    ("readout", "median"), ("heads", 3), ("heads", 0), ("d_model", 0), ("d_model", 15), ("dropout", 1.0),
-    ("dropout", -0.5), ("columns", []), ("columns", ["en", "en"]), ("columns", ["English"]), ("columns", ["en", "to"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("readout", "median"),
+        ("heads", 3),
+        ("heads", 0),
+        ("d_model", 0),
+        ("d_model", 15),
+        ("dropout", 1.0),
+        ("dropout", -0.5),
+        ("columns", []),
+        ("columns", ["en", "en"]),
+        ("columns", ["English"]),
+        ("columns", ["en", "to"]),
+    ],
+)
 def test_a_value_that_makes_no_model_is_refused(
     name: str, setting: str, value: object, tiny: Tiny, tokenizer: Tokenizer
 ) -> None:

@@ -143,12 +143,19 @@ def test_errors_for_an_unknown_task_or_language_list_the_possible_ones() -> None
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize(("name", "lang", "labels"), [
-    ("address", "fr", {"tu", "vous"}), ("address", "de", {"du", "Sie"}), ("address", "es", {"tú", "usted"}),
-    ("address", "tr", {"sen", "siz"}), ("politeness", "ja", {"plain", "polite"}),
-    ("contraction", "en", {"short", "full"}), ("question-form", "fr", {"est-ce que", "inversion", "intonation"}),
-    ("sentence-type", "ar", {"statement", "question", "exclamation"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "lang", "labels"),
+    [
+        ("address", "fr", {"tu", "vous"}),
+        ("address", "de", {"du", "Sie"}),
+        ("address", "es", {"tú", "usted"}),
+        ("address", "tr", {"sen", "siz"}),
+        ("politeness", "ja", {"plain", "polite"}),
+        ("contraction", "en", {"short", "full"}),
+        ("question-form", "fr", {"est-ce que", "inversion", "intonation"}),
+        ("sentence-type", "ar", {"statement", "question", "exclamation"}),
+    ],
+)
 def test_tasks_of_style_have_balanced_built_in_sentences_with_translations(
     name: str, lang: str, labels: set[str]
 ) -> None:

@@ -218,11 +218,15 @@ def save(
             }
             save_tensors(state, partial / OPTIMIZER)
         config = {
-            "format": FORMAT, "version": __version__, "recipe": recipe.name, "arguments": recipe.arguments,
-            "step": step, "parameters": sum(value.numel() for value in model.parameters()),
+            "format": FORMAT,
+            "version": __version__,
+            "recipe": recipe.name,
+            "arguments": recipe.arguments,
+            "step": step,
+            "parameters": sum(value.numel() for value in model.parameters()),
             "files": {path.name: sha256_file(path) for path in sorted(partial.iterdir())},
             **({"card": card} if card else {}),
-        }  # fmt: skip
+        }
         (partial / CONFIG).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         for path in partial.glob("*.safetensors"):  # safetensors lets only the owner read its files
             shutil.copymode(partial / CONFIG, path)
@@ -356,9 +360,13 @@ def fill_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, folder: P
 
 CARD_LISTS: Mapping[str, Mapping[str, Any]] = {  # name of a list of objects in a model card -> required fields
     "protocol": {"score": str, "how": str},
-    "probes": {"task": str, "latent": str, "ci_low": int | float, "ci_high": int | float}, "data": {"source": str},
-    "fidelity": {}, "kept": {}, "transfer": {}, "roles": {},
-}  # fmt: skip
+    "probes": {"task": str, "latent": str, "ci_low": int | float, "ci_high": int | float},
+    "data": {"source": str},
+    "fidelity": {},
+    "kept": {},
+    "transfer": {},
+    "roles": {},
+}
 
 
 def check_card(card: object, source: str) -> Mapping[str, Any]:

@@ -48,10 +48,14 @@ def measure_cell(
     dataset = sentences if isinstance(sentences, Dataset) else label_sentences(task, sentences, lang, seed=config.seed)
     options: dict[str, Any] = {"latents": latents, "references": references, "config": config, "report": report}
     trail = {
-        **dataset.about, "fingerprint": encoder.fingerprint or "unknown", "version": __version__,
-        "measured": datetime.now(UTC).strftime("%Y-%m-%d"), "probe": "senteval" if config.senteval else config.probe,
-        "langs": list(encoder.langs), "latents": latents,
-    }  # fmt: skip
+        **dataset.about,
+        "fingerprint": encoder.fingerprint or "unknown",
+        "version": __version__,
+        "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "probe": "senteval" if config.senteval else config.probe,
+        "langs": list(encoder.langs),
+        "latents": latents,
+    }
     return Cell(name, run(encoder, task, dataset.items, lang=lang, **options), trail)
 
 

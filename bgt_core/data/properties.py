@@ -128,8 +128,13 @@ def signature(text: str, lang: str) -> tuple[str | bool, ...]:
 Forms = Callable[[str], list[str]]
 
 EXCHANGED = {  # language -> property to change; not French tu/vous, because paraphrases in the data differ in it
-    "en": "contraction", "fr": "question-form", "es": "address", "de": "address", "tr": "address", "ja": "politeness",
-}  # fmt: skip
+    "en": "contraction",
+    "fr": "question-form",
+    "es": "address",
+    "de": "address",
+    "tr": "address",
+    "ja": "politeness",
+}
 
 
 def exchanger(lang: str, texts: Sequence[str], paraphrases: Sequence[Sequence[str]] = ()) -> Forms:

@@ -111,12 +111,19 @@ class Tokenizer:
         file = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(text), model_writer=file, model_type="unigram", vocab_size=vocab_size,
+                sentence_iterator=iter(text),
+                model_writer=file,
+                model_type="unigram",
+                vocab_size=vocab_size,
                 character_coverage=character_coverage,
-                normalization_rule_name="nmt_nfkc_cf" if lowercase else "identity", pad_id=PAD, unk_id=UNK, bos_id=BOS,
-                eos_id=EOS, num_threads=1,  # several threads would change the order of summation, and so the model
+                normalization_rule_name="nmt_nfkc_cf" if lowercase else "identity",
+                pad_id=PAD,
+                unk_id=UNK,
+                bos_id=BOS,
+                eos_id=EOS,
+                num_threads=1,  # several threads would change the order of summation, and so the model
                 minloglevel=2,
-            )  # fmt: skip
+            )
         except RuntimeError as error:  # explain if `vocab_size` does not fit the text
             reason = f"SentencePiece could not train {vocab_size} tokens: {error}"
             if largest := re.search(r"set it to a value <= (\d+)", str(error)):

@@ -63,11 +63,18 @@ def export(loaded: Checkpoint, out: Path, *, latent: str = SEMANTIC, lang: str |
             )
         loaded.tokenizer.save(partial / checkpoint.TOKENIZER)
         about = {
-            "schema": SCHEMA, "latent": latent, "langs": [lang] if latent != SEMANTIC else list(loaded.model.langs),
-            "width": embedder.width(lang, latent), "inputs": list(INPUTS), "output": OUTPUT,
+            "schema": SCHEMA,
+            "latent": latent,
+            "langs": [lang] if latent != SEMANTIC else list(loaded.model.langs),
+            "width": embedder.width(lang, latent),
+            "inputs": list(INPUTS),
+            "output": OUTPUT,
             "text": "NFC, no control or invisible characters, single spaces; then tokenizer.model; then eos at the end",
-            "pad": PAD, "eos": EOS, "weights": loaded.config["files"][checkpoint.WEIGHTS], "difference": worst,
-        }  # fmt: skip
+            "pad": PAD,
+            "eos": EOS,
+            "weights": loaded.config["files"][checkpoint.WEIGHTS],
+            "difference": worst,
+        }
         (partial / ABOUT).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     return worst
 

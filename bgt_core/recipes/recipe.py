@@ -17,10 +17,17 @@ from bgt_core.objectives.similarity import AlteredMargin, Composition, Contrast,
 from bgt_core.recipes import ModelConfig, flatten, langs_of
 
 PARTS: dict[str, Callable[..., Part]] = {  # name in recipes.toml -> class of the loss
-    "elbo": Elbo, "margin": Margin, "contrast": Contrast, "composition": Composition, "altered": AlteredMargin,
-    "distillation": Distillation, "style": StyleContrast, "cross_entropy": CrossEntropy, "paraphrase": CrossEntropy,
+    "elbo": Elbo,
+    "margin": Margin,
+    "contrast": Contrast,
+    "composition": Composition,
+    "altered": AlteredMargin,
+    "distillation": Distillation,
+    "style": StyleContrast,
+    "cross_entropy": CrossEntropy,
+    "paraphrase": CrossEntropy,
     "position": CrossEntropy,
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

@@ -175,10 +175,14 @@ def save(folder: Path, stored: StoredSplit) -> None:
     with atomic_folder(folder) as partial:
         save_file(tensors, partial / WEIGHTS)
         about = {
-            "schema": SCHEMA, "method": split.method, "encoder": lasting_name(stored.encoder),
-            "fingerprint": stored.fingerprint, "langs": list(split.langs), "about": dict(split.about),
+            "schema": SCHEMA,
+            "method": split.method,
+            "encoder": lasting_name(stored.encoder),
+            "fingerprint": stored.fingerprint,
+            "langs": list(split.langs),
+            "about": dict(split.about),
             "files": {WEIGHTS: sha256_file(partial / WEIGHTS)},
-        }  # fmt: skip
+        }
         write_json(partial / ABOUT, about)
         write_text(partial / CARD, card(stored))
         shutil.copymode(partial / CARD, partial / WEIGHTS)  # safetensors makes files that only the owner can read
@@ -233,7 +237,11 @@ def card(stored: StoredSplit) -> str:
         for part, of in about["scores"].items()
     ]
     return TEXT.format(
-        encoder=stored.encoder or "stored vectors", method=split.method, langs=", ".join(split.langs),
-        width=split.width, shared_width=split.shared_width, table="\n".join(f"| {' | '.join(row)} |" for row in rows),
+        encoder=stored.encoder or "stored vectors",
+        method=split.method,
+        langs=", ".join(split.langs),
+        width=split.width,
+        shared_width=split.shared_width,
+        table="\n".join(f"| {' | '.join(row)} |" for row in rows),
         **{name: f"{about[name]:,}" for name in ("rows", "held_out_rows")},
-    )  # fmt: skip
+    )

@@ -67,10 +67,16 @@ def set_up_run(
         model = meta_model(recipe, token_model)  # raises an error for invalid settings before the long work
         rows = with_vectors(encoder, recipe, sources, out, report) if encoder else sources
         stored = tokenise(
-            rows, recipe.data.columns, token_model, out / "data", min_tokens=recipe.data.min_tokens,
-            max_tokens=recipe.data.max_tokens, valid_pairs=recipe.data.valid_pairs, seed=recipe.train.seed,
+            rows,
+            recipe.data.columns,
+            token_model,
+            out / "data",
+            min_tokens=recipe.data.min_tokens,
+            max_tokens=recipe.data.max_tokens,
+            valid_pairs=recipe.data.valid_pairs,
+            seed=recipe.train.seed,
             strict=strict,
-        )  # fmt: skip
+        )
         for path in out.glob(VECTORS.format("*")):
             remove(path)
         check_batches(recipe, model, out)

@@ -24,10 +24,20 @@ SCHEMA = "bgt-probe/6"  # version of the result files, of the JSON output of `bg
 LEVEL = 0.95  # confidence level of every interval
 MAJORITY = "majority"  # the baseline that always predicts the most frequent label
 TRANSLATION = "semantic, translation"  # a probe of the semantic latent of each sentence's translation
-PREDICTIONS = pa.schema({
-    "predictor": pa.string(), "encoder": pa.int16(), "seed": pa.int16(), "item": pa.int32(), "sentence": pa.string(),
-    "label": pa.string(), "group": pa.int32(), "predicted": pa.string(), "bits": pa.float32(), "pvi": pa.float32(),
-})  # fmt: skip
+PREDICTIONS = pa.schema(
+    {
+        "predictor": pa.string(),
+        "encoder": pa.int16(),
+        "seed": pa.int16(),
+        "item": pa.int32(),
+        "sentence": pa.string(),
+        "label": pa.string(),
+        "group": pa.int32(),
+        "predicted": pa.string(),
+        "bits": pa.float32(),
+        "pvi": pa.float32(),
+    }
+)
 CELL = ("model", "fingerprint", "task", "lang", "probe")  # the first columns of a file; those in `PREDICTIONS` follow
 METADATA = b"bgt-probe"
 # The entries that a result's `trail` must have, with their types.

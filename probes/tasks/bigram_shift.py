@@ -47,7 +47,11 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
 
 
 BIGRAM_SHIFT = ProbeTask(
-    "bigram-shift", "have two neighbouring words changed places?", {"text": build},
+    "bigram-shift",
+    "have two neighbouring words changed places?",
+    {"text": build},
     langs=("en", "fr", "es", "de", "tr", "ar"),  # not Japanese, which is written without spaces
-    file="bigram_shift", reordered=True, group="syntax",
-)  # fmt: skip
+    file="bigram_shift",
+    reordered=True,
+    group="syntax",
+)

@@ -95,6 +95,10 @@ def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
 
 
 COORD_INV = ProbeTask(
-    "coord-inv", "have two coordinated clauses changed places?", {"conllu": build}, file="coordination_inversion",
-    reordered=True, group="semantic",
-)  # fmt: skip
+    "coord-inv",
+    "have two coordinated clauses changed places?",
+    {"conllu": build},
+    file="coordination_inversion",
+    reordered=True,
+    group="semantic",
+)

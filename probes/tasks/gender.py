@@ -29,6 +29,9 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
 
 
 GENDER = ProbeTask(
-    "gender", "has one article been swapped to the other gender?", {"text": build},
-    tuple(sorted(ARTICLES, reverse=True)), group="syntax",
-)  # fmt: skip
+    "gender",
+    "has one article been swapped to the other gender?",
+    {"text": build},
+    tuple(sorted(ARTICLES, reverse=True)),
+    group="syntax",
+)

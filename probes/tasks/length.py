@@ -44,6 +44,10 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
 
 
 LENGTH = ProbeTask(
-    "length", f"how many words? ({BINS} bins of about equal frequency)", {"text": build}, file="sentence_length",
-    classes=BINS, group="surface",
-)  # fmt: skip
+    "length",
+    f"how many words? ({BINS} bins of about equal frequency)",
+    {"text": build},
+    file="sentence_length",
+    classes=BINS,
+    group="surface",
+)

@@ -39,7 +39,10 @@ def build(parsed: Sequence[Parsed], lang: str, rng: Random) -> Items:
 
 
 TENSE = ProbeTask(
-    "tense", "is the main verb in the past or present?", {"conllu": build},
+    "tense",
+    "is the main verb in the past or present?",
+    {"conllu": build},
     langs=("en", "fr", "es", "de", "tr"),  # not ja and ar, whose treebanks mark no tense, at most aspect
-    file="past_present", group="semantic",
-)  # fmt: skip
+    file="past_present",
+    group="semantic",
+)

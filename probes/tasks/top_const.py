@@ -45,6 +45,10 @@ def build(trees: Sequence[Tree], lang: str, rng: Random) -> Items:
 
 
 TOP_CONST = ProbeTask(
-    "top-const", "which constituents make up the sentence? (19 sequences, OTHER)", {"trees": build},
-    file="top_constituents", classes=CLASSES, group="syntax",
-)  # fmt: skip
+    "top-const",
+    "which constituents make up the sentence? (19 sequences, OTHER)",
+    {"trees": build},
+    file="top_constituents",
+    classes=CLASSES,
+    group="syntax",
+)

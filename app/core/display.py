@@ -78,7 +78,7 @@ def help_of(name: str, second: str, **applies: bool) -> None:
 
 FIGURES = tomllib.loads(Path(__file__).with_name("figures.toml").read_text("utf-8"))
 PALETTE, AMOUNTS, LATENTS, LANGUAGES = (FIGURES[name] for name in ("palette", "amounts", "latents", "languages"))
-PAGE, INK, SOFT = (FIGURES[name] for name in ("page", "ink", "soft"))  # theme -> colour
+INK, SOFT = (FIGURES[name] for name in ("ink", "soft"))  # theme -> colour
 SYMBOLS, STARS, GLYPHS = (FIGURES[name] for name in ("symbols", "stars", "glyphs"))  # one for each language
 REST = "#999999"
 EDGE = "rgba(128, 128, 128, 0.55)"

@@ -152,7 +152,7 @@ def keywords(here: Sequence[str], elsewhere: Sequence[str]) -> str:
     sides = [texts[:: 1 + len(texts) // topics.COUNTED] for texts in (here, elsewhere)]
     documents = [{*topics.WORD.findall(text.lower())} for side in sides for text in side]
     groups = np.repeat([0, 1], [len(side) for side in sides])
-    return ", ".join(topics.telling(documents, groups, np.array([-1, -1]))[0][:KEYWORDS])
+    return ", ".join(topics.distinguishing(documents, groups, np.array([-1, -1]))[0][:KEYWORDS])
 
 
 def mean_difference(left: np.ndarray, right: np.ndarray) -> tuple[str, str, str]:

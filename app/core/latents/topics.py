@@ -1,7 +1,7 @@
 """Group the points of a map into topics, in two levels, and name each topic by words that distinguish its sentences.
 
 These are content words for the semantic latent, and function words and values of style properties for other latents,
-where content words tell little. A topic that no word distinguishes is named after the sentence in its middle."""
+where content words do not distinguish groups. A topic without such words is named after the sentence in its middle."""
 
 import re
 import textwrap
@@ -46,7 +46,7 @@ def topics(content: str, xy: np.ndarray, by_style: bool, _table: pd.DataFrame) -
     parents = np.full(levels[0].max() + 1, -1), levels[0][np.unique(levels[1], return_index=True)[1]]
     found: list[dict] = []
     for groups, above in zip(levels, parents, strict=True):
-        for at, words in enumerate(telling(documents, groups[named], above)):
+        for at, words in enumerate(distinguishing(documents, groups[named], above)):
             inside, here = np.flatnonzero(groups == at), np.flatnonzero(groups[named] == at)
             away = ((xy[inside] - xy[inside].mean(0)) ** 2).sum(1) * np.where(np.isin(inside, named), 1, 99)
             middle = int(inside[away.argmin()])
@@ -59,7 +59,7 @@ def topics(content: str, xy: np.ndarray, by_style: bool, _table: pd.DataFrame) -
     return found, levels[0], (levels[0].max() + 1 + levels[1]).astype(np.uint8)
 
 
-def telling(documents: Sequence[set[str]], groups: np.ndarray, parents: np.ndarray) -> list[list[str]]:
+def distinguishing(documents: Sequence[set[str]], groups: np.ndarray, parents: np.ndarray) -> list[list[str]]:
     """Return the words that distinguish each group of documents from all others, and from those with the same parent.
     If x of its n documents and y of m others have a word, it weighs x log(x / n : (y + 1) / (m + 1)), like TF-IDF."""
     from sklearn.preprocessing import MultiLabelBinarizer
@@ -91,10 +91,8 @@ def contents(table: pd.DataFrame, lang: str) -> list[set[str]]:
 
 def styles(table: pd.DataFrame, lang: str) -> list[set[str]]:
     """Return the function words, in quotes, the closing mark and the style properties of each sentence."""
-    functions, texts = (
-        FUNCTION_WORDS.get(primary(lang), frozenset()),
-        table["text"].str.lower().str.translate(APOSTROPHES),
-    )
+    functions = FUNCTION_WORDS.get(primary(lang), frozenset())
+    texts = table["text"].str.lower().str.translate(APOSTROPHES)
     found = [{f"“{word}”" for word in WORD.findall(text) if functions & {*word.split("'")}} for text in texts]
     for name in ("mark", *(name for name in rows.STYLES if name in table)):
         for features, value in zip(found, table[name], strict=True):

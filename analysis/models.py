@@ -216,9 +216,9 @@ def erase_style(source: Path, out: Path, files: list[str], directions: int = 3) 
     """Write a checkpoint whose semantic latent ignores the main differences between sentences that differ in style.
 
     Each file, given as de-de2=FILE, is a TSV of sentences that differ in form of address, politeness or contraction.
-    Two parts of the semantic latent are computed from vectors of tokens: the average and the bound part. For each of
-    the two parts and each file, the first principal axes of the differences between the two sentences of a pair are
-    projected out of these vectors: `directions` axes in all for each file.
+    Two parts of the semantic latent are computed from vectors of tokens: the average and the bound part. From the
+    vectors of each part, this command removes the directions in which the sentences of a pair differ most: the first
+    `directions` principal axes of their differences, for each file.
     """
     source = checkpoint.find(source)
     bgt = bgt_core.load(source, "cpu", "fp32")
@@ -251,7 +251,7 @@ def erase_style(source: Path, out: Path, files: list[str], directions: int = 3) 
 
 
 def differ_in_manner(pair: Sequence[str], lang: str) -> bool:
-    """Tell whether two sentences have different forms of address, politeness or contraction."""
+    """Return whether two sentences differ in form of address, politeness or contraction, according to the rules."""
     shown = [{PROPERTIES[name].value(text, lang) for text in pair} for name in MANNERS]
     return any(len(both) == 2 and "" not in both for both in shown)
 

@@ -120,6 +120,8 @@ def app(
         raise NotFound('The app needs Streamlit, which is not installed. Install it with: pip install "bgt[app]"')
     if port is not None and not 0 < port < 65_536:
         raise UsageError(f"{port}: expected a port from 1 to 65535.", parameter="port")
+    if work and work.is_file():
+        raise UsageError(f"{work}: is a file; name a folder, which need not exist.", parameter="work")
     served = [f"--server.port={port}"] if port else []
     served += [] if browser else ["--server.headless=true"]
     given = {"--model": model, "--data": data, "--results": results, "--questions": [questions] if questions else []}

@@ -276,6 +276,7 @@ def test_the_app_starts_with_the_given_options(bgt: Callable[..., Any], monkeypa
 
 def test_errors_of_the_app_name_the_option_or_the_package(bgt: Bgt, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "--port 70000: expected a port from 1 to 65535" in bgt("app", "--port", 70_000).err
+    assert "is a file; name a folder" in bgt("app", "--work", __file__).err
     find = importlib.util.find_spec
     monkeypatch.setattr("bgt_core.cli.models.find_spec", lambda name: None if name == "streamlit" else find(name))
     done = bgt("app")

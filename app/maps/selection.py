@@ -108,13 +108,10 @@ def inspect(shown: Shown) -> None:
         "answered": moved.get("at", 0),  # the time of the drag for which a sentence was generated
         "pinned": place_of.get(pinned, -1),
         "compared": alike(loaded, fitted, pinned, row) if row and pinned in place_of else "",
+        "handled": st.session_state.get("handled", 0),
         "slices": [{"name": name, "row": place_of[ids[len(ids) // 2]]} for name, ids in slices(table["id"]).items()],
     }
-    _wire(
-        data=data, key=WIRE, on_picked_change=partial(pick, fitted), on_moved_change=partial(move, fitted, method),
-        on_pin_change=partial(keep, PIN), on_maps_change=partial(keep, LARGE), on_bars_change=partial(keep, BARS),
-        on_turn_change=partial(keep, TURN), on_names_change=partial(keep, NAMES),
-    )  # fmt: skip
+    _wire(data=data, key=WIRE, on_events_change=partial(handle, fitted, method))
     with right:
         search(loaded, fitted, bool(chosen))
     if near:
@@ -188,37 +185,30 @@ def unpacked(text: str, count: int) -> np.ndarray:
     return np.unpackbits(bits, count=count, bitorder="little").astype(bool) if text else np.zeros(count, bool)
 
 
-def event_of(name: str) -> dict[str, Any]:
-    """Return the last event of this name that the browser sent, for example {key, id, map, x, y, at} for "moved". The
-    names are "picked", "moved", "pin", "maps", "bars", "turn" and "names"."""
-    return dict(st.session_state[WIRE][name] or {})
-
-
-def pick(fitted: spaces.Spaces) -> None:
-    """Select the rows whose points the user clicked, encircled, filtered by bars, or found by words."""
-    picked = event_of("picked")
-    ids = fitted.semantic.rows["id"]
-    if picked.get("key") == fitted.semantic.content:  # otherwise, the event is about maps of other sentences
-        choose(ids[unpacked(picked["rows"], len(ids))].tolist())
-        st.session_state.update(find=picked.get("find", ""), find_by=WORDS)
+def handle(fitted: spaces.Spaces, method: geometry.Method) -> None:
+    """Handle the browser's events {number, name, value} that were not handled before: rows that the user clicked,
+    encircled, filtered by bars, or found by words ("picked"), a dragged star ("moved"), or a parameter of the URL."""
+    for event in st.session_state[WIRE]["events"]:
+        if event["number"] <= st.session_state.get("handled", 0):
+            continue
+        st.session_state["handled"] = event["number"]
+        name, value = event["name"], event["value"]
+        if name in (PIN, LARGE, BARS, TURN, NAMES):
+            put(name, value["value"])
+        elif value["key"] != fitted.semantic.content:
+            continue  # the event is about maps of other sentences
+        elif name == "picked":
+            ids = fitted.semantic.rows["id"]
+            choose(ids[unpacked(value["rows"], len(ids))].tolist())
+            st.session_state.update(find=value["find"], find_by=WORDS)
+        elif name == "moved":
+            st.session_state["moved"] = value | {"of": (fitted.semantic.digest, method)}
 
 
 def arrangement() -> dict[str, str]:
     """Return what the page's URL says of the maps: which one is large, how they are turned, chosen bars, and names."""
     given = st.query_params.get
     return {"large": given(LARGE, SEMANTIC).lower(), **{name: given(name, "") for name in (BARS, TURN, NAMES)}}
-
-
-def keep(parameter: str) -> None:
-    """Keep the enlarged map, the pinned sentence, the chosen bars, the turn or names of topics in the page's URL."""
-    put(parameter, event_of(parameter).get("value", ""))
-
-
-def move(fitted: spaces.Spaces, method: geometry.Method) -> None:
-    """Store the map on which the user dragged the star, and the star's new position."""
-    event = event_of("moved")
-    if event.get("key") == fitted.semantic.content:
-        st.session_state["moved"] = event | {"of": (fitted.semantic.digest, method)}
 
 
 def written(

@@ -1,6 +1,5 @@
 """A split of an encoder's vectors into the part that sentences with the same meaning share, and the rest."""
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +7,8 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
+from safetensors.numpy import save as serialised
 
 from bgt_core.data.columns import known_lang
 from bgt_core.errors import DataError, NotFound
@@ -173,7 +173,7 @@ def save(folder: Path, stored: StoredSplit) -> None:
         if array.ndim != 2 or not np.array_equal(array, np.eye(len(array)))  # an identity matrix need not be stored
     }
     with atomic_folder(folder) as partial:
-        save_file(tensors, partial / WEIGHTS)
+        (partial / WEIGHTS).write_bytes(serialised(tensors))  # `save_file` raises no OSError if the disk is full
         about = {
             "schema": SCHEMA,
             "method": split.method,
@@ -185,7 +185,6 @@ def save(folder: Path, stored: StoredSplit) -> None:
         }
         write_json(partial / ABOUT, about)
         write_text(partial / CARD, card(stored))
-        shutil.copymode(partial / CARD, partial / WEIGHTS)  # safetensors makes files that only the owner can read
 
 
 def load(folder: Path) -> StoredSplit:

@@ -1,13 +1,14 @@
 """A split is restored from its folder, which omits identity matrices; a damaged folder raises an error."""
 
 import json
+import resource
 from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from bgt_core.errors import BgtError, UsageError
+from bgt_core.errors import BgtError, NotFound, UsageError
 from bgt_core.files import sha256_file
 from bgt_core.splitting import Map, Split, parts
 from tests.close import FLOAT32, assert_close
@@ -45,6 +46,17 @@ def test_a_saved_split_is_loaded_unchanged(tmp_path: Path) -> None:
     assert "baseline:tfidf" in (tmp_path / "split" / "README.md").read_text("utf-8")
     with pytest.raises(UsageError, match="exists already"):
         saved(tmp_path, MAPS)
+
+
+def test_a_split_that_does_not_fit_on_the_disk_leaves_nothing(tmp_path: Path) -> None:
+    largest = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, largest[1]))
+    try:
+        with pytest.raises(NotFound, match=r"split: can't be written"):
+            saved(tmp_path, MAPS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, largest)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_identity_matrices_are_not_stored(tmp_path: Path) -> None:

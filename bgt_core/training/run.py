@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any, cast
 
 import numpy as np
@@ -135,7 +136,7 @@ def train_in_workers(
         except BgtError as error:
             if type(error) is not BgtError:
                 raise
-            raise BgtError(f"{error} Continue with: bgt train --resume --out {out}") from error
+            raise BgtError(f"{error} Continue with: bgt train --resume --out {quote(str(out))}") from error
 
 
 def recipe_for(
@@ -232,12 +233,12 @@ def train_here(workers: Workers, out: Path, recipe: Recipe, device_name: str, re
     except Diverged as error:
         saved = checkpoint.steps_of(out)
         state = f"The state after update {int(saved[-1].name[5:])} is kept; continue" if saved else ""
-        lower = f"bgt train --resume --out {out} --set train.learning_rate=..."
+        lower = f"bgt train --resume --out {quote(str(out))} --set train.learning_rate=..."
         way_out = f"{state or 'Nothing was saved yet; start again'} with a lower learning rate: {lower}"
         raise Diverged(f"{error}. {way_out}") from None
     workers.wait()  # wait until the first worker has written the last checkpoint
     if done < total_steps(corpus, recipe.train):
-        raise Interrupted(f"Stopped; the state is saved. Continue with: bgt train --resume --out {out}")
+        raise Interrupted(f"Stopped; the state is saved. Continue with: bgt train --resume --out {quote(str(out))}")
     return checkpoint.steps_of(out)[-1]
 
 

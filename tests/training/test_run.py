@@ -141,7 +141,7 @@ def wait_for_checkpoints(process: subprocess.Popen, out: Path, count: int) -> No
 def test_a_process_killed_or_asked_to_stop_ends_in_the_same_weights(
     whole: Path, recipe: Recipe, tsv: Path, tmp_path: Path
 ) -> None:
-    out = tmp_path / "run"
+    out = tmp_path / "a run"
     sets = [f"--set={name}={json.dumps(value)}" for name, value in recipe.arguments.items() if value != ()]
     last = rows(whole)[-1]["steps"]
 
@@ -159,7 +159,7 @@ def test_a_process_killed_or_asked_to_stop_ends_in_the_same_weights(
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
     assert output == ""
-    assert errors.splitlines()[-1].endswith(f"Continue with: bgt train --resume --out {out}")
+    assert errors.splitlines()[-1].endswith(f"Continue with: bgt train --resume --out '{out}'")
     assert "Traceback" not in errors
     second = checkpoint.load(out).config["step"]
     assert first < second < last

@@ -51,9 +51,8 @@ def find(path: Path | str) -> Path:
         raise UsageError(f"{path}: expected a folder, or the name of a model", parameter="path")
     path = folder_of(path)
     if not os.path.exists(path):
-        raise NotFound(
-            f"{path}: no such checkpoint. Train one with `bgt train`, or leave --model out to use bgt-en-fr."
-        )
+        names = ", ".join(sorted(os.listdir(SHIPPED)))
+        raise NotFound(f"{path}: no such checkpoint. Train one with `bgt train`, or use a shipped model: {names}.")
     if other := kind_of_folder(path):
         raise UsageError(f"{path}: contains an encoder of the kind {other}, not a bgt checkpoint; write {other}:{path}")
     if (path / CONFIG).is_file():

@@ -125,7 +125,7 @@ def test_damage_is_named_with_its_file(copy: Path, damage: str) -> None:
 
 
 def test_what_is_not_there_is_absent(tmp_path: Path) -> None:
-    for folder, message in ((tmp_path / "nowhere", "no such checkpoint"), (tmp_path, "no checkpoint here")):
+    for folder, message in ((tmp_path / "nowhere", "no such checkpoint.* bgt-en-fr"), (tmp_path, "no checkpoint here")):
         with pytest.raises(BgtError, match=message) as error:
             bgt_core.load(folder)
         assert error.value.exit_code == 3

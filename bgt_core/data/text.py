@@ -128,6 +128,7 @@ class Tokenizer:
             reason = f"SentencePiece could not train {vocab_size} tokens: {error}"
             if largest := re.search(r"set it to a value <= (\d+)", str(error)):
                 reason = f"vocab_size {vocab_size} is too large for this text: the largest possible is {largest[1]}"
+                reason += f". In training, write --set data.vocab_size={largest[1]}"
             elif smallest := re.search(r"required_chars\. \d+ vs (\d+)", str(error)):
                 reason = (
                     f"vocab_size {vocab_size} is too small for the text's characters: it needs {smallest[1]} or more"

@@ -158,10 +158,8 @@ def read_npy(path: Path) -> np.ndarray:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise NotFound(f"{path}: can't be read ({error.strerror or error}).") from None
-    except DAMAGE as error:
-        raise DataError(
-            f"{path}: not a .npy file of numbers, or damaged ({' '.join(str(error).split())[:100]})."
-        ) from None
+    except DAMAGE:
+        raise DataError(f"{path}: not a .npy file of numbers, or damaged.") from None
     if not isinstance(array, np.memmap) or array.offset + array.nbytes != path.stat().st_size:
         raise DataError(f"{path}: not a .npy file of numbers, or damaged (its size does not match its array).")
     return array

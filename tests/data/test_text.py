@@ -102,7 +102,7 @@ def test_training_gives_the_same_bytes_in_every_process(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("text", "size", "message"),
     [
-        (TEXT, 9000, r"vocab_size 9000 is too large .* largest possible is \d+"),
+        (TEXT, 9000, r"vocab_size 9000 is too large .* largest possible is (\d+)\. .* data\.vocab_size=\1$"),
         (TEXT, 5, r"vocab_size 5 is too small .* needs \d+"),
         ([], 60, "no text"),
         (["", " \u200b"], 60, "no text"),

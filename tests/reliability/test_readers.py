@@ -105,9 +105,9 @@ def test_an_array_is_as_long_as_it_says(tmp_path: Path) -> None:
     np.save(path, np.ones((3, 2)))
     content = path.read_bytes()
     assert (read_npy(path) == np.ones((3, 2))).all()
-    for damaged in (content.replace(b"(3, 2)", b"(9999999999999, 2)"), content + b"more"):
+    for damaged in (content.replace(b"(3, 2)", b"(9999999999999, 2)"), content + b"more", b"plain text"):
         path.write_bytes(damaged)
-        with pytest.raises(DataError, match=r"x\.npy"):
+        with pytest.raises(DataError, match=r"x\.npy: not a \.npy file of numbers, or damaged"):
             read_npy(path)
 
 

@@ -114,7 +114,7 @@ def use(table: pd.DataFrame, file: str, file_id: str) -> None:
         if warning := state.warning(loaded, text.table[str(side)].tolist(), lang):
             st.warning(f"{rows.language_name(lang)}: {warning}")
     count = len(text.table)
-    pairs = "These are not pairs: “Your encoder” needs two columns of sentences." * (len(text.columns) == 1)
+    pairs = "Not pairs: “Pairs” and “Your encoder” need two columns of sentences." * (len(text.columns) == 1)
     st.markdown(f"**Rows read: {len(table):,}; used: {count:,}.** {left_out} {pairs}")
 
     def keep() -> None:

@@ -279,7 +279,8 @@ def neighbours(text: str, lang: str, near: pd.DataFrame, latent: str, languages:
     items = []
     for row, same in zip(near.itertuples(), alike.itertuples(), strict=True):
         unit = "character" if primary(row.lang) in UNSPACED else "word"
-        tags = [tag(f"{row.length} {unit}{'s' * (row.length != 1)}", same.length), tag(row.mark, same.mark)]
+        closing = "no mark" if row.mark == rows.NONE else row.mark
+        tags = [tag(f"{row.length} {unit}{'s' * (row.length != 1)}", same.length), tag(closing, same.mark)]
         there = rows.wording(row.text, row.lang)
         shared = {name: value for name, value in there.items() if row.lang == lang and own.get(name) == value}
         tags += [tag(compute.title(name, value), name in shared) for name, value in there.items()]

@@ -39,7 +39,7 @@ def starred(opened: Open) -> Any:
 
 def test_a_reload_brings_sentences_and_files_back(starred: Any, opened: Open) -> None:
     starred.upload("mine.txt", "\n".join(ENGLISH))
-    assert any("“Your encoder” needs two columns of sentences" in part.value for part in starred.markdown)
+    assert any("“Your encoder” need two columns of sentences" in part.value for part in starred.markdown)
     starred.press(f"Use these {len(ENGLISH)} rows")
     own = opened("main", own=starred.query_params["own"]).session_state["own"]
     assert [table["text"].tolist() for table in own.typed] == [["My own line."]]

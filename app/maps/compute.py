@@ -95,7 +95,8 @@ def standalone(data: Callable[[], Mapping[str, Any]], title: str, arrangement: M
     script = "\n".join((JS / f"{name}.js").read_text("utf-8") for name in (*VIEW, "table"))
     sent = json.dumps({**data(), **arrangement}).replace("<", "\\u003c")  # so that no text can end the <script> element
     style = f"body {{ margin: 1rem; }}\n{(JS / 'maps.css').read_text('utf-8')}"
-    start = f"const view = new View(document.getElementById('maps'), () => {{}});\nview.withTable().draw({sent});"
+    start = f"const view = new View(document.getElementById('maps'), () => {{}}), data = {sent};"
+    start += "\nview.withTable().draw(data);\nview.choose(unpacked(data.chosen));"
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{display.plain(title)}</title>'
     return f'{head}<style>{style}</style><div id="maps"></div><script type="module">{script}\n{start}</script></html>'
 

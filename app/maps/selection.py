@@ -170,7 +170,7 @@ def listed(shown: Shown, chosen: Sequence[str]) -> None:
             partial(figure, chosen=chosen),
             caption=f"{loaded.title}, weights {loaded.short}. {compute.caption(method, fitted, second)}",
             vectors=partial(compute.vectors_of, fitted, second, chosen),
-            page=partial(page, arrangement()),
+            page=partial(page, arrangement() | {"chosen": packed(compute.among(table, frozenset(chosen)))}),
         )
 
 

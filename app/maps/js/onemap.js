@@ -11,6 +11,7 @@ const ZOOMS = { finer: 2, sentences: 4 }; // magnifications from which finer top
 const TYPICAL = 72; // number of typical sentences that are written on a panel
 const STEP = 10; // pixels by which an arrow key moves the star
 const [LINE, BOLD] = [17, 1.1]; // height in pixels of a text on the map; width of bold text relative to normal text
+const LARGER = 1.1; // width of a title relative to a text on the map
 
 function shape(parent, name, attributes, text = "") {
   const element = document.createElementNS(SVG, name);
@@ -387,8 +388,12 @@ class OneMap {
     const { titles, pairs, rings, paths, texts, stars } = this.layers;
     Object.values(this.layers).forEach((layer) => layer.replaceChildren());
     const several = this.panels.length > 1;
-    if (several) shape(titles, "text", { x: 6, y: TITLE - 7 }, this.title);
-    this.panels.forEach(({ title, box }) => shape(titles, "text", { x: box.left + 6, y: box.top - 7 }, several ? title : `${this.title}  ${title}`));
+    const write = (x, y, text, room) => {
+      const most = Math.floor((text.length * (room - 12)) / (LARGER * this.view.width(text)));
+      shape(titles, "text", { x: x + 6, y: y - 7 }, shortened(text, most));
+    };
+    if (several) write(0, TITLE, this.title, this.wide);
+    this.panels.forEach(({ title, box }) => write(box.left, box.top, several ? title : `${this.title}  ${title}`, box.width));
     this.panels.filter(({ solid, box }) => solid && Math.min(box.width, box.height) > LEAST_ROOM).forEach((panel) => tripod(titles, panel, this.turned));
     if (this.view.joined && this.panels.length === 1) this.join(pairs);
     this.panels.forEach(({ path }, at) => { if (path.length) this.path(paths, at, path); });

@@ -150,7 +150,8 @@ class View {
     this.root.dataset.equal = Boolean(this.equal);
     this.maps.forEach((map) => {
       const place = map === this.large || this.equal ? this.main : this.insets;
-      if (map.box.parentElement !== place) place[map === this.large ? "prepend" : "append"](map.box);
+      const first = map === this.large;
+      if (map.box.parentElement !== place || (first && place.firstChild !== map.box)) place[first ? "prepend" : "append"](map.box);
       map.box.dataset.small = map.small;
       map.canvas.tabIndex = 0;
       map.box.title = map.small ? "Click: make this map the large one" : "";
@@ -241,8 +242,10 @@ class View {
 
   count() {
     const chosen = this.lit?.chosen ? count(unpacked(this.lit.chosen)) : 0;
-    const [some, total, lit] = [chosen, this.size, this.typed ? count(this.typed) : 0].map((number) => number.toLocaleString("en"));
-    this.say(this.typed ? `${lit} of ${total} match` : chosen ? `${some} of ${total} selected` : `${total} sentences`);
+    const open = this.states.filter((state) => state > FILTERED).length;
+    const [some, total, lit, shown] = [chosen, this.size, this.typed ? count(this.typed) : 0, open].map((number) => number.toLocaleString("en"));
+    const all = this.legend.hidden.size ? `${shown} of ${total} shown` : `${total} sentences`; // the bars have a count of their own
+    this.say(this.typed ? `${lit} of ${total} match` : chosen ? `${some} of ${total} selected` : all);
     this.clear.disabled = !chosen;
   }
 

@@ -162,8 +162,13 @@ def test_an_interpolation_is_written_and_drawn(opened: Open, library: Callable, 
     )
 
 
-def test_selected_sentences_are_mapped_alone_with_their_translations(opened: Open) -> None:
+def test_selected_sentences_are_mapped_alone_with_their_translations(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages: list[str] = []
+    monkeypatch.setattr(exports, "offer", lambda *_, page, **__: pages.append(page()))
     app = opened("maps", rows="en1-9", map="PCA")
+    assert '"chosen": "/gMAAA' in pages[0]  # the saved file has the selection: the bits 1 to 9
     app.press("Map these alone")
     nine = {f"{lang}{number}" for lang in ("en", "fr") for number in range(1, 10)}
     assert set(drawn(app.maps()[0])) == nine

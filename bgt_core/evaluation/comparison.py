@@ -130,8 +130,8 @@ class Result:
             write_text(path, json.dumps(self.as_dict(), indent=2, ensure_ascii=False))
         else:
             text = latex_text if path.suffix == ".tex" else markdown_text
-            tables = [text(self.table(), self.about)]
-            write_text(path, "\n".join(tables + [text(self.difference_table(), "")] * bool(self.differences)))
+            tables = [(self.table(), self.about), (self.difference_table(), "")]
+            write_text(path, "\n".join(text(table, note) for table, note in tables if table.rows))
 
     def table(self, across: str | None = None) -> Table:
         """Make a table for display, with a column for each system, or for each value of another field of the scores.

@@ -92,13 +92,12 @@ def view(
 
 def standalone(data: Callable[[], Mapping[str, Any]], title: str, arrangement: Mapping[str, str]) -> str:
     """Return the maps and their table as one HTML file, which works without the app and without internet access."""
-    script = "\n".join((JS / f"{name}.js").read_text("utf-8") for name in (*VIEW, "table"))
+    script = "\n".join((JS / f"{name}.js").read_text("utf-8") for name in (*VIEW, "table", "saved"))
     sent = json.dumps({**data(), **arrangement}).replace("<", "\\u003c")  # so that no text can end the <script> element
-    style = f"body {{ margin: 1rem; }}\n{(JS / 'maps.css').read_text('utf-8')}"
-    start = f"const view = new View(document.getElementById('maps'), () => {{}}), data = {sent};"
-    start += "\nview.withTable().draw(data);\nview.choose(unpacked(data.chosen));"
-    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{display.plain(title)}</title>'
-    return f'{head}<style>{style}</style><div id="maps"></div><script type="module">{script}\n{start}</script></html>'
+    style, start = (JS / "maps.css").read_text("utf-8"), f"show(document.getElementById('maps'), {sent});"
+    head = '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    body = f'<body class="bgt-saved"><div id="maps"></div><script type="module">{script}\n{start}</script></html>'
+    return f"{head}<title>{display.plain(title)}</title><style>{style}</style>{body}"
 
 
 def column(table: pd.DataFrame, name: str, langs: Sequence[str], theme: str) -> dict[str, Any]:

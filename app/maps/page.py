@@ -76,7 +76,8 @@ def page(loaded: state.Loaded) -> None:
                 beside = spaces.spaces(second, table, method)
             data["maps"] += compute.drawn(beside, second.second_latent, {}, second.title)
         _maps(data=data, key="maps_view")
-        alone = partial(compute.standalone, lambda: compute.view(*seen) | more, f"{loaded.title}: maps")
+        saved = partial(compute.view, *seen, theme="dark")  # has the colours for print, too, which are those for light
+        alone = partial(compute.standalone, lambda: saved() | more | {"maps": data["maps"]}, f"{loaded.title}: maps")
         selection.inspect(selection.Shown(loaded, fitted, method, langs, compute.figure_of(*seen[:4]), alone))
         st.caption(compute.caption(method, fitted, loaded.second_latent))
         if choice.text.credit:

@@ -167,8 +167,10 @@ def test_selected_sentences_are_mapped_alone_with_their_translations(
 ) -> None:
     pages: list[str] = []
     monkeypatch.setattr(exports, "offer", lambda *_, page, **__: pages.append(page()))
+    monkeypatch.setattr(state, "second", state.model)  # the model is compared with itself
     app = opened("maps", rows="en1-9", map="PCA")
     assert '"chosen": "/gMAAA' in pages[0]  # the saved file has the selection: the bits 1 to 9
+    assert '"name": "semantic of ' in pages[0]  # and the maps of the second model
     app.press("Map these alone")
     nine = {f"{lang}{number}" for lang in ("en", "fr") for number in range(1, 10)}
     assert set(drawn(app.maps()[0])) == nine

@@ -31,6 +31,7 @@ NUMBER = r":(-?\d{1,9}\.\d{5})"
 PLACE = rf"(\w+){NUMBER}{NUMBER}(?:{NUMBER})?"  # the form of the value of `MOVED`, map:x:y or map:x:y:z
 LARGE, PIN = "maps", "pin"  # URL parameters: the name of the large map, and the id of the pinned sentence
 TURN = "turn"  # URL parameter: the degrees by which maps in three dimensions are turned, right:down
+LAYOUT = "layout"  # URL parameter: whether the maps are side by side, and without names
 NAMES = "names"  # URL parameter: the names that the user gave to topics, as MAP.ID.LEVEL:NAME~...
 WIRE = "maps_wire"  # key of the JavaScript component that exchanges selections with the browser
 SLICES = "slice"  # URL parameter, one per saved selection: "NAME:RANGES", with ranges of row ids
@@ -193,7 +194,7 @@ def handle(fitted: spaces.Spaces, method: geometry.Method) -> None:
             continue
         st.session_state["handled"] = event["number"]
         name, value = event["name"], event["value"]
-        if name in (PIN, LARGE, BARS, TURN, NAMES):
+        if name in (PIN, LARGE, BARS, TURN, NAMES, LAYOUT):
             put(name, value["value"])
         elif value["key"] != fitted.semantic.content:
             continue  # the event is about maps of other sentences
@@ -206,9 +207,9 @@ def handle(fitted: spaces.Spaces, method: geometry.Method) -> None:
 
 
 def arrangement() -> dict[str, str]:
-    """Return what the page's URL says of the maps: which one is large, how they are turned, chosen bars, and names."""
+    """Return what the page's URL says of the maps: the large one, how they are turned, bars, names, and layout."""
     given = st.query_params.get
-    return {"large": given(LARGE, SEMANTIC).lower(), **{name: given(name, "") for name in (BARS, TURN, NAMES)}}
+    return {"large": given(LARGE, SEMANTIC).lower(), **{name: given(name, "") for name in (BARS, TURN, NAMES, LAYOUT)}}
 
 
 def written(

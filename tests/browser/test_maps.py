@@ -186,9 +186,11 @@ def test_points_light_up_as_one_types_and_a_click_on_the_small_map_swaps(visit: 
 def test_maps_in_three_dimensions_turn_together_and_a_link_keeps_their_turn(visit: Visit, address: str) -> None:
     page = visit(f"{address}/maps?map=PCA&3d=true", quiet_404=True)
     page.locator(".bgt-large canvas").press("ArrowRight")
-    expect(page).to_have_url(re.compile("turn=-25%3A20"))
+    page.get_by_role("button", name="Side by side").click()
+    expect(page).to_have_url(re.compile("(?=.*turn=-25%3A20).*layout=side-by-side"), timeout=20_000)
     page = visit(page.url, quiet_404=True)
     page.wait_for_function("window.bgtMaps?.view?.maps.every(map => map.turned?.right === -25)", timeout=60_000)
+    expect(page.locator(".bgt-large .bgt-map")).to_have_count(2)
     page.mouse.click(*place_of(page, 5))
     expect(page.locator(".bgt-card").first).to_contain_text(page.evaluate("window.bgtMaps.view.rows.text[5]"))
 

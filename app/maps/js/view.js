@@ -29,9 +29,9 @@ class View {
     this.tool("+", "Zoom in", () => this.maps.forEach((map) => map.zoom(1.4)));
     this.tool("−", "Zoom out", () => this.maps.forEach((map) => map.zoom(1 / 1.4)));
     this.tool("Reset", "Show all points of each map", () => this.maps.forEach((map) => map.reset()));
-    this.names = this.tool("Names", "Name groups by their topic", () => this.toggle("named", this.names));
+    this.names = this.tool("Names", "Name groups by their topic", () => this.toggle("named"));
     this.swap = this.tool("Swap", "Make the next map the large one", () => this.enlarge(this.maps[(this.maps.indexOf(this.large) + 1) % this.maps.length]));
-    this.even = this.tool("Side by side", "Draw all maps in the same size", () => this.toggle("equal", this.even));
+    this.even = this.tool("Side by side", "Draw all maps in the same size", () => this.toggle("equal"));
     this.tool("SVG", "Save the maps as a drawing", () => this.save());
     this.clear = this.tool("Clear", "Clear the selection", () => this.choose(new Uint8Array(0)));
     this.status = this.bar.appendChild(part("span", "", "bgt-count"));
@@ -46,8 +46,7 @@ class View {
     this.tooltip = root.appendChild(part("div", "", "bgt-tip"));
     this.tooltip.hidden = true;
     this.setMode("select");
-    this.names.setAttribute("aria-pressed", true);
-    this.even.setAttribute("aria-pressed", false);
+    this.layout = "";
   }
 
   // Adds a table of the rows, which a saved file has.
@@ -60,11 +59,23 @@ class View {
     return this.bar.appendChild(pressed(text, title, action));
   }
 
-  toggle(what, button) {
+  toggle(what) {
     this[what] = !this[what];
-    button.setAttribute("aria-pressed", this[what]);
+    this.host("layout", { value: this.layout });
+    this.layout = this.layout; // marks the buttons
     if (what === "equal") this.arrange();
     this.maps.forEach((map) => map.refresh());
+  }
+
+  // Whether the maps are side by side and without names, as text for the URL, in which words are joined by "~".
+  get layout() {
+    return [this.equal && "side-by-side", !this.named && "no-names"].filter(Boolean).join("~");
+  }
+
+  set layout(text) {
+    [this.equal, this.named] = [text.includes("side-by-side"), !text.includes("no-names")];
+    this.even.setAttribute("aria-pressed", this.equal);
+    this.names.setAttribute("aria-pressed", this.named);
   }
 
   // On a touch screen, a finger scrolls the page. After a tap on "Select", it draws one lasso.
@@ -83,11 +94,12 @@ class View {
     Object.entries(this.modes).forEach(([name, button]) => button.setAttribute("aria-pressed", active(name)));
   }
 
-  // Draws {key, rows, languages, maps, columns, colour, shapes, lines, large, turn, names, file}, from `view` in `app/maps/compute.py`.
+  // Draws {key, rows, languages, maps, columns, colour, shapes, lines, large, turn, names, layout, file}, from `view` in `app/maps/compute.py`.
   draw(data) {
     const other = this.key !== data.key;
     Object.assign(this, { file: data.file, columns: data.columns, dense: data.lines.includes("density"), joined: data.lines.includes("translations"), shapes: data.shapes });
     this.measure(data, other);
+    if (!this.key) this.layout = data.layout ?? "";
     if (other) {
       [this.key, this.rows, this.size, this.langNames] = [data.key, data.rows, data.rows.id.length, data.languages];
       [this.lower, this.typed, this.dragged, this.closed, this.lit] = [null, null, null, null, null];
@@ -105,8 +117,9 @@ class View {
     this.letter(LETTER);
     while (this.maps.length > data.maps.length) this.maps.pop().box.remove();
     while (this.maps.length < data.maps.length) this.maps.push(new OneMap(this));
-    const names = data.maps.map(({ name }) => name);
-    this.large = this.maps[Math.max(0, names.indexOf(other || !names.includes(this.large?.name) ? data.large : this.large.name))];
+    const names = data.maps.map(({ name }) => name.toLowerCase());
+    const before = names.indexOf(other ? "" : this.large.name.toLowerCase());
+    this.large = this.maps[before >= 0 ? before : Math.max(0, names.indexOf(data.large))];
     this.swap.hidden = this.even.hidden = this.maps.length < 2;
     const bars = JSON.stringify([data.key, data.colour, data.columns.map(({ title, codes, categories }) => [title, codes, categories])]);
     this.legend.draw(this.colour);

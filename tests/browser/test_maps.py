@@ -91,6 +91,7 @@ def test_a_star_that_is_dragged_has_its_sentence_written_anew(visit: Visit, addr
     page.get_by_role("button", name=re.compile("^Closing mark, question")).click()
     expect(page).to_have_url(re.compile(r"star_at=language.*bars=mark%3A\d"), timeout=20_000)
     settle(page)
+    assert 0 < page.locator(".bgt-ring").count() < 20  # of 40: the bars filter the nearest sentences, too
     other = visit(page.url, quiet_404=True)  # the link contains the star's place and the chosen bars
     for part in (".bgt-written", ".bgt-bars [role=status]"):
         expect(other.locator(part)).to_have_text(page.locator(part).inner_text(), timeout=60_000)

@@ -397,15 +397,14 @@ class OneMap {
     this.panels.filter(({ solid, box }) => solid && Math.min(box.width, box.height) > LEAST_ROOM).forEach((panel) => tripod(titles, panel, this.turned));
     if (this.view.joined && this.panels.length === 1) this.join(pairs);
     this.panels.forEach(({ path }, at) => { if (path.length) this.path(paths, at, path); });
-    const { focus = -1, near = [] } = this.view.lit ?? {};
-    near.forEach(({ rows, colour }, at) => rows.forEach((row) => {
-      const [cx, cy] = this.pixelsOf(row) ?? [];
-      if (cx) shape(rings, "circle", { cx, cy, r: 8 + 3 * at, stroke: colour, class: "bgt-ring" });
-    }));
-    const [cx, cy] = this.pixelsOf(this.cursor) ?? [];
-    if (cx && !this.printed) shape(rings, "circle", { cx, cy, r: 11, class: "bgt-cursor" });
-    const pinned = this.pixelsOf(this.view.lit?.pinned ?? -1);
-    if (pinned) shape(rings, "circle", { cx: pinned[0], cy: pinned[1], r: 12, class: "bgt-pinned" });
+    const { focus = -1, near = [], pinned = -1 } = this.view.lit ?? {};
+    const ring = (row, r, name, colour) => {
+      const [cx, cy] = (this.view.states[row] > FILTERED && this.pixelsOf(row)) || [];
+      if (cx) shape(rings, "circle", { cx, cy, r, class: name, ...(colour && { stroke: colour }) });
+    };
+    near.forEach(({ rows, colour }, at) => rows.forEach((row) => ring(row, 8 + 3 * at, "bgt-ring", colour)));
+    if (!this.printed) ring(this.cursor, 11, "bgt-cursor");
+    ring(pinned, 12, "bgt-pinned");
     const star = focus >= 0 ? this.star(stars, focus) : null;
     this.card.place(this.small ? -1 : focus, star, this.view.dragged?.map === this);
     if (!this.small) this.texts(texts, star);

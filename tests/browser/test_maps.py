@@ -174,7 +174,7 @@ def test_points_light_up_as_one_types_and_a_click_on_the_small_map_swaps(visit: 
     expect(page).to_have_url(re.compile("find=Tom"))
     page.locator(".bgt-insets .bgt-map").click()
     expect(page.locator(".bgt-large .bgt-map")).to_have_attribute("aria-label", re.compile("^Map of the language"))
-    expect(page).to_have_url(re.compile("maps=language"))
+    expect(page).to_have_url(re.compile("maps=language"), timeout=20_000)
     settle(page)
     for size in ({"width": 1280, "height": 900}, {"width": 390, "height": 844}):
         page.set_viewport_size(size)

@@ -160,7 +160,7 @@ class View {
 
   // Moves each map to its place on the page.
   arrange() {
-    this.root.dataset.equal = Boolean(this.equal);
+    this.root.dataset.equal = Boolean(this.equal && this.maps.length > 1);
     this.maps.forEach((map) => {
       const place = map === this.large || this.equal ? this.main : this.insets;
       const first = map === this.large;

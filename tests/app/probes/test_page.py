@@ -82,8 +82,8 @@ def test_a_probe_runs_on_the_spot_beside_what_is_stored(opened: Open, start: Cal
     names = {trace["name"] for trace in figure["data"]}
     assert {f"{lang} · bgt-multilingual, as shipped" for lang in ("Spanish", "Turkish", "Japanese", "Arabic")} <= names
     labels = [note["text"] for note in figure["layout"]["annotations"]]
-    assert sum(chart.OTHERS in label for label in labels) == 6  # subject, object and depth, each in two languages
-    assert any("In 7 rows" in warning.value for warning in app.warning)  # 7: no difference for language identity
+    assert sum(chart.OTHERS in label for label in labels) == 14  # seven tasks, each in two languages
+    assert any("In 15 rows" in warning.value for warning in app.warning)  # 15: no difference for language identity
 
 
 def test_uploaded_results_stay_until_they_are_removed(opened: Open, cell: Cell, tmp_path: Path) -> None:

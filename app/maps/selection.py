@@ -188,16 +188,15 @@ def unpacked(text: str, count: int) -> np.ndarray:
 
 def handle(fitted: spaces.Spaces, method: geometry.Method) -> None:
     """Handle the browser's events {number, name, value} that were not handled before: rows that the user clicked,
-    encircled, filtered by bars, or found by words ("picked"), a dragged star ("moved"), or a parameter of the URL."""
+    encircled, filtered by bars, or found by words ("picked"), or a dragged star ("moved"). Parameters of the URL are
+    put again even so: the browser's message has the URL that it showed before, and this replaces the later one."""
     for event in st.session_state[WIRE]["events"]:
-        if event["number"] <= st.session_state.get("handled", 0):
-            continue
-        st.session_state["handled"] = event["number"]
-        name, value = event["name"], event["value"]
+        name, value, before = event["name"], event["value"], st.session_state.get("handled", 0)
+        st.session_state["handled"] = max(before, event["number"])
         if name in (PIN, LARGE, BARS, TURN, NAMES, LAYOUT):
             put(name, value["value"])
-        elif value["key"] != fitted.semantic.content:
-            continue  # the event is about maps of other sentences
+        elif event["number"] <= before or value["key"] != fitted.semantic.content:
+            continue  # the second: the event is about maps of other sentences
         elif name == "picked":
             ids = fitted.semantic.rows["id"]
             choose(ids[unpacked(value["rows"], len(ids))].tolist())

@@ -138,3 +138,9 @@ def test_the_information_of_the_latents_is_that_of_the_last_report() -> None:
     many = [{"kind": "valid", "kl/en": 4.0, "kl/fr": 6.0, "kl/semantic": 100.0}]  # one semantic KL for all languages
     assert results.nats(many, ("en", "fr")) == (5.0, 105.0)
     assert all(map(math.isnan, results.nats([], ("en",))))
+
+
+def test_rows_on_which_models_saw_other_sentences_are_found() -> None:
+    table = pd.DataFrame({"model": [*"ab"] * 2, "task": ["length"] * 2 + ["depth"] * 2, "items": [*"xxxy"]})
+    table = table.assign(live=False, lang="en", run="")
+    assert results.other_sentences(table).tolist() == [False, False, True, True]

@@ -82,8 +82,7 @@ def test_a_probe_runs_on_the_spot_beside_what_is_stored(opened: Open, start: Cal
     names = {trace["name"] for trace in figure["data"]}
     assert {f"{lang} · bgt-multilingual, as shipped" for lang in ("Spanish", "Turkish", "Japanese", "Arabic")} <= names
     labels = [note["text"] for note in figure["layout"]["annotations"]]
-    assert sum(chart.OTHERS in label for label in labels) == 14  # seven tasks, each in two languages
-    assert any("In 15 rows" in warning.value for warning in app.warning)  # 15: no difference for language identity
+    assert not any(chart.OTHERS in label for label in labels)  # both models were probed on the same sentences
 
 
 def test_uploaded_results_stay_until_they_are_removed(opened: Open, cell: Cell, tmp_path: Path) -> None:

@@ -62,6 +62,10 @@ class Embedder:
             in_8_bits = {encoder: quantised(cast(Encoder, encoder)) for encoder in self.encoders.values()}
             self.encoders = {key: in_8_bits[encoder] for key, encoder in self.encoders.items()}
 
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{latent} ({self.width(self.langs[0], latent):,} units)" for latent in self.latents)
+        return f"<{type(self).__name__} of {type(self.model).__name__}: {', '.join(self.langs)}; {sizes}>"
+
     def __reduce__(self) -> tuple[type[Embedder], tuple[object, ...]]:
         """Pickle only the constructor's arguments, because the layout of 8-bit matrices depends on the device."""
         return type(self), (self.model, self.tokenizer, self.langs, self.precision)

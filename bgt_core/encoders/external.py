@@ -57,6 +57,9 @@ class ExternalEncoder:
         vectors = matrix(self.encode(texts, lang, latent), self.name, (len(texts), "D"), texts=texts)[: len(given)]
         return vectors[0] if isinstance(sentences, str) else vectors
 
+    def __repr__(self) -> str:
+        return f"<ExternalEncoder {self.name}: {', '.join(self.langs) or 'any language'}; {', '.join(self.latents)}>"
+
     def __reduce__(self) -> tuple[Callable[[], object], tuple[()]]:
         """Pickle the function that opens the encoder, because parts such as an ONNX session can't be pickled."""
         if self.opened_as is None:

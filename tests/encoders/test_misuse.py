@@ -70,6 +70,7 @@ def test_one_string_is_one_sentence(encoder: SentenceEncoder) -> None:
     vectors = encoder.embed(TEXTS, lang="en")
     alone = encoder.embed(TEXTS[0], lang="en")
     assert alone.shape == vectors.shape[1:]
+    assert repr(encoder).startswith("<") and "; semantic" in repr(encoder)
     assert_close(alone, vectors[0])
 
 

@@ -195,8 +195,8 @@ def _build(task: ProbeTask, kind: str, files: tuple[Path, ...], lang: str, rng: 
 def _learnable(items: Items, notes: list[str]) -> Items:
     """Leave out items whose label is too rare to be learnt, and add a note on how many."""
     kept = common(items)
-    why = "their label is not in train" if items.splits else f"their label has fewer than {RARE}"
-    _note_left_out(notes, items, kept, f"{why}, {some(set(items.labels) - set(kept.labels))}")
+    why = "no item of train has the same label" if items.splits else f"fewer than {RARE} items have the same label"
+    _note_left_out(notes, items, kept, f"{why} ({some(set(items.labels) - set(kept.labels))})")
     return kept
 
 

@@ -231,7 +231,7 @@ def test_labelled_items_keep_their_splits_and_have_a_card(tmp_path: Path) -> Non
     assert card["tokenisation"] == "tokens of the file joined to text"
     assert card["notes"] == [
         "1 item left out: repeated, or in another split, perhaps in another version",
-        "1 item left out: their label is not in train, 'NNS'",
+        "1 item left out: no item of train has the same label ('NNS')",
     ]
     assert json.loads(json.dumps(dataset.about)) == dataset.about
     verbatim = load_items(TASKS["subj-num"], "en", tmp_path, senteval=True)

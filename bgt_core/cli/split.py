@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_choice
 
 if TYPE_CHECKING:
     from bgt_core.contracts import SentenceEncoder
@@ -55,7 +55,7 @@ def split(
     ] = "bgt",
     factors: Annotated[
         int | None,
-        Option(min=1, help="Number of units in the shared part (bgt, neural).", show_default="chosen on held-out rows"),
+        Option(help="Number of units in the shared part (bgt, neural).", show_default="chosen on held-out rows"),
     ] = None,
     report: Annotated[
         bool, Option("--report", help="Also measure all methods on held-out rows, and write report.md and report.json.")
@@ -72,10 +72,9 @@ def split(
     from bgt_core.data.columns import parse_columns, parse_source, read_columns
     from bgt_core.data.parallel import Skipped, source_files
     from bgt_core.encoders import identity, with_kind
-    from bgt_core.errors import check_choice
     from bgt_core.files import check_absent
     from bgt_core.splitting import METHODS, parts
-    from bgt_core.splitting.fit import LEAST, TRAINED_ON, check_settings, fit, verdict
+    from bgt_core.splitting.fit import LEAST, TRAINED_ON, check_rows, check_settings, fit, verdict
     from bgt_core.splitting.gather import gather
     from bgt_core.tables import show
 
@@ -105,6 +104,7 @@ def split(
     for source, each in zip(sources, gathered, strict=True):
         if each.total < LEAST:
             raise UsageError(f"{source.path} has {each.total} rows; at least {LEAST} are needed.")
+    check_rows(method, gathered, ", ".join(dict.fromkeys(str(source.path) for source in sources)), "--method")
     fitted = fit(gathered, method, factors)
     parts.save(out, parts.StoredSplit(fitted, model, identity(encoder) if encoder else ""))
     print(

@@ -90,18 +90,18 @@ def fit(gathered: Sequence[Gathered], method: str, factors: int | None = None) -
     return replace(made, about={**counts, **made.about, "scores": scores(made, held_out)})
 
 
-def check_rows(method: str, gathered: Sequence[Gathered]) -> None:
-    """Raise UsageError if there are fewer rows than the method needs."""
+def check_rows(method: str, gathered: Sequence[Gathered], files: str = "data", option: str = "method") -> None:
+    """Raise UsageError if `files` have fewer rows than the method needs. The error advises to use another `option`."""
     if (fewest := min(each.total for each in gathered)) < LEAST:
-        raise UsageError(f"has {fewest} rows; at least {LEAST} are needed", parameter="data")
+        raise UsageError(f"has {fewest} rows; at least {LEAST} are needed", parameter=files)
     width, needed = gathered[0].moments.width, needed_rows(gathered[0].moments.width)
     for lang in dict.fromkeys(lang for each in gathered for lang in each.langs) if method in FACTORED else ():
         having = [each for each in gathered if lang in each.langs]
         different = len(set[int]().union(*(each.different[lang] for each in having)))
         if (have := min(different, sum(each.total for each in having))) < needed:
-            text = f"has {have:,} different rows in {lang}; for vectors of {width:,} units, {method} needs at least "
-            text += f"{needed:,} to fit covariances. Give more rows, or use another method."
-            raise UsageError(text, parameter="data")
+            text = f"must have at least {needed:,} different rows in {lang} (got {have:,}), because {method} fits "
+            text += f"covariances of vectors of {width:,} units. Give more rows, or use another {option}."
+            raise UsageError(text, parameter=files)
 
 
 def check_settings(langs: Sequence[Sequence[str]], method: str, factors: int | None) -> None:

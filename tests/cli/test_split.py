@@ -93,6 +93,7 @@ def test_several_files_give_one_split_and_a_report_each(bgt: Bgt, pairs: Path, m
         ("en-fr=stored --out new --report", 2, "--report needs the sentences"),
         ("en-fr=stored --out new --method leace", 4, "of 8 and of 1024 units"),
         ("en-fr=pairs.tsv en-fr=few.tsv --out new", 2, "few.tsv has 20 rows; at least 50 are needed"),
+        ("en-fr=pairs.tsv --out new", 2, "pairs.tsv must have at least 2,276 different rows in en (got "),
         ("pairs.tsv --langs en,fr --out new --method pca", 2, "pca"),
         ("pairs.tsv --langs en,fr --out new --sts-data there", 2, "--sts-data is used only for the report: add"),
     ],

@@ -113,11 +113,11 @@ function rowsWith(texts, words, size) {
   return whole.some(Boolean) ? whole : parts;
 }
 
-// Shortens a text to at most `most` letters; cuts it between words if possible.
+// Shortens a text to at most `most` letters; cuts it between words if possible, and drops a language's mark before "…".
 function shortened(text, most) {
   if (text.length <= most) return text;
   const cut = text.slice(0, most - 1);
-  return `${cut.slice(0, Math.max(cut.lastIndexOf(" "), most / 2)).trimEnd()}…`;
+  return `${cut.slice(0, Math.max(cut.lastIndexOf(" "), most / 2)).replace(/[\s\p{S}]+$/u, "")}…`;
 }
 
 const SAMPLED = 3000; // maximum number of points from which groups are computed

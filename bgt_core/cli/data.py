@@ -207,9 +207,7 @@ def backtranslate(
             show_default="the first of --langs",
         ),
     ] = None,
-    count: Annotated[
-        int, Option("--n-best", help="Number of translations of each sentence, one per row, the most probable first.")
-    ] = 1,
+    count: Annotated[int, Option("--n-best", help="Number of translations per sentence, one per row, best first.")] = 1,
     beam: options.BeamOption = 5,
     max_length: options.MaxLengthOption = 100,
     shard: options.ShardOption = None,

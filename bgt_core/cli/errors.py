@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperCommand
 
 from bgt_core.data.columns import canonical_column, is_file, lang_codes
-from bgt_core.errors import BgtError, Interrupted, NotFound, OutOfMemory, UsageError, out_of_memory
+from bgt_core.errors import BgtError, Interrupted, NotFound, OutOfMemory, UsageError, check_least, out_of_memory
 
 LANGS = {"lang", "langs", "columns", "source_lang", "into", "of"}  # parameters whose values are languages
 OUTPUTS = ("out", "items", "work")  # parameters that name output files or folders
@@ -61,6 +61,7 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         try:
             spell_langs(ctx.params)
+            check_least(0, **{name: ctx.params.get(name) for name in ("seed", "corrections")})
             outputs = check_paths(ctx.params)
             try:
                 return super().invoke(ctx)

@@ -9,7 +9,7 @@ from typer import Option
 
 from bgt_core import PRETRAINED
 from bgt_core.cli import options
-from bgt_core.errors import UsageError
+from bgt_core.errors import UsageError, check_least
 from bgt_core.generation.options import DEFAULT_SEARCH, SETTINGS, Sample, search_of
 from bgt_core.startup import importing
 
@@ -52,7 +52,7 @@ def generate(
             "at random instead of by beam search. May be repeated.",
         ),
     ] = None,
-    n_best: Annotated[int, Option(min=1, help="Number of texts to print, the best first.")] = 1,
+    n_best: Annotated[int, Option(help="Number of texts to print, the best first.")] = 1,
     rerank: Annotated[
         bool | None,
         Option(
@@ -65,7 +65,6 @@ def generate(
     corrections: Annotated[
         int,
         Option(
-            min=0,
             help="Number of correction rounds, for a writer that was trained to correct drafts. In each round, the "
             "writer generates new texts from the best text so far; all texts are ranked as by --rerank.",
         ),
@@ -87,6 +86,7 @@ def generate(
         if text is not None and not text.strip():
             raise UsageError("is empty: give a sentence.", parameter=name)
     search, seed = search_of(beam, settings or ())
+    check_least(1, n_best=n_best)
     if n_best > 1 and (isinstance(search, Sample) or n_best > beam):
         rule = f"{n_best}: can't exceed --beam ({beam}), and must be 1 if a setting draws the text at random."
         raise UsageError(rule, parameter="n_best")

@@ -50,7 +50,7 @@ EncodersOption = Annotated[
 ]
 ResamplesOption = Annotated[int, Option("--resamples", help="Number of bootstrap resamples.")]
 LevelOption = Annotated[float, Option("--level", help="Confidence level of the intervals.")]
-SeedOption = Annotated[int, Option("--seed", min=0, help="Seed of all random draws.")]
+SeedOption = Annotated[int, Option("--seed", help="Seed of all random draws.")]
 StrictOption = Annotated[bool, Option("--strict", help="Stop at the first invalid line instead of skipping it.")]
 DeviceOption = Annotated[str, Option(help="auto (a GPU if available), cpu, cuda, or cuda:1 for the second GPU.")]
 PrecisionOption = Annotated[str, Option(help="fp32, bf16, auto (bf16 if the device supports it), or int8 on a CPU.")]

@@ -72,7 +72,6 @@ def train(
     workers: Annotated[
         int | None,
         Option(
-            min=1,
             help="Number of processes on a CPU, which share its cores and the micro-batches of each update. Processes "
             "beyond the number of micro-batches would be idle.",
             show_default="one per core, at most one per micro-batch",

@@ -383,9 +383,8 @@ class BeamTranslator:
         if self.lang not in written or not matching(source_lang or self.source_lang, [self.source_lang]):
             wrong = f"{source_lang or self.source_lang} to {self.lang}"
             raise UsageError(f"This model translates {self.source_lang} to {' or '.join(written)}, not {wrong}.")
-        if not 1 <= count <= beam:
-            raise UsageError(f"{count}: expected at least 1, and at most the beam ({beam}).", parameter="count")
-        check_least(1, max_length=max_length)
+        check_least(1, count=count, max_length=max_length)
+        check_least(count, beam=beam)
         self.search, self.count, self.max_length = Beam(beam), count, max_length
 
     @property

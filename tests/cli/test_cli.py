@@ -75,6 +75,7 @@ ERRORS = [  # each case: (command, exit code, part of the message)
     ("generate --source= --style b --model model", 2, "--source is empty"),
     ("generate --source a --style b --lang= --model model", 2, "--lang '': expected a language code"),
     ("generate --source a --style b --n-best 9 --model model", 2, "--n-best 9"),
+    ("generate --source a --style b --n-best 0 --model model", 2, "--n-best 0 must be at least 1"),
     ("evaluate sts sts --sets 2013 --model model", 4, r"bad\.tsv:1"),
     ("evaluate sts sts --sets 2012 --hard --model model", 4, "Hard STS: .*give more data sets"),
     ("train bgt-smal --data pairs.tsv --out run", 2, "'bgt-smal'. Did you mean 'bgt-small'"),

@@ -159,7 +159,7 @@ def test_pairs_are_written_and_baselines_are_marked(bgt: Bgt) -> None:
         ("fidelity pairs.tsv --langs en,fr --lengths 90-99", 4, "0 of 12 pairs"),
         ("fidelity pairs.tsv --langs en,fr --model baseline:words", 2, "can't generate"),
         ("inversion side.tsv", 4, "side.tsv: 1 sentences; expected 2 or more"),
-        ("inversion pairs.tsv --corrections -1", 2, "--corrections -1"),
+        ("inversion pairs.tsv --corrections -1", 2, "--corrections -1 must not be negative"),
         ("transfer pairs.tsv --langs en,fr --limit 9", 2, "--limit 9 must be at least 20"),
         ("style pairs.tsv", 4, "pairs.tsv: no column 'Anchor 1'; expected a header with Anchor 1, Anchor 2, "),
         ("style --lang ar", 2, "--lang ar: the built-in set supports de, en, es, fr, ja, tr"),

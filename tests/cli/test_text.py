@@ -74,7 +74,7 @@ BACK = "data backtranslate pairs.tsv --out out.tsv --langs en,fr"
         (f"{BACK} --into fr --model MODEL", 2, "translates fr to en, not en to fr"),
         (f"{BACK} --into de --model MODEL", 2, "--into de: expected one of --langs, en or fr"),
         (f"{BACK},de --model MODEL", 2, "--langs en,fr,de: expected two languages, as in en,fr"),
-        (f"{BACK} --model MODEL --n-best 0", 2, "--n-best 0: expected at least 1"),
+        (f"{BACK} --model MODEL --n-best 0", 2, "--n-best 0 must be at least 1"),
         (f"{BACK} --model MODEL --max-length 0", 2, "--max-length 0 must be at least 1"),
         (f"{BACK} --model MODEL --precision int8", 2, "precision 'int8': choose from auto, fp32, bf16"),
         (f"{BACK} --model SAVED", 2, "This model does not translate: use a model of `bgt train translator`"),

@@ -400,7 +400,7 @@ def test_an_empty_or_long_sentence_has_no_translation(translator: bgt_core.Embed
     [
         ({"lang": "es"}, "translates fr to en or de, not fr to es"),
         ({"source_lang": "en", "lang": "de"}, "translates fr to en or de, not en to de"),
-        ({"count": 6}, "count 6: expected"),
+        ({"count": 6}, "beam 5 must be at least 6"),
     ],
 )
 def test_wrong_options_of_a_translator_are_refused(translator: bgt_core.Embedder, options: dict, message: str) -> None:

@@ -57,8 +57,8 @@ def said_by(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> C
         ("command source", "IN 9: expected less\n"),
         ("command parameter", "PARAMETER 9: expected less\n"),
         ("command elsewhere", "elsewhere 9: expected less\n"),
-        ("command level --seed -1", "--seed: "),  # typer's parser raises this error
-        ("command level -l high", "--confidence: "),
+        ("command level --seed -1", "--seed -1 must not be negative\n"),
+        ("command level -l high", "--confidence: "),  # typer's parser raises this error
         ("command level --nothing", "No such option: --nothing"),
         ("command", "PARAMETER: missing"),
         ("nothing", "No such command 'nothing'"),

@@ -328,7 +328,7 @@ def locked(out: Path) -> Iterator[None]:
                 raise UsageError(f"{out}: another process trains in this folder; wait, or choose another folder.")
             stack.callback(release)
             if killed and not (out / SETTINGS).exists():
-                for path in (out / "data", out / checkpoint.TOKENIZER, *out.glob(f"*{PARTIAL}")):
+                for path in (out / "data", out / checkpoint.TOKENIZER, *out.glob(f"*{PARTIAL}*")):
                     remove(path)
         yield
 

@@ -128,7 +128,7 @@ def test_what_a_killed_preparation_left_is_no_obstacle(recipe: Recipe, tsv: Path
     out = tmp_path / "run"
     (out / "data").mkdir(parents=True)
     (out / ".data.99.partial").mkdir()
-    for name in ("run.lock", "data/train.ids", "tokenizer.model"):
+    for name in ("run.lock", "data/train.ids", "data.partial.lock", "tokenizer.model"):
         (out / name).write_text("half")
     last = training.train(recipe, [tsv], out, device="cpu")
     assert weights(last) == weights(checkpoint.steps_of(whole)[-1])

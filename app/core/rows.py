@@ -202,7 +202,8 @@ def matching(rows: pd.DataFrame, text: str) -> list[str]:
 
 
 def typed(lines: str, lang: str, taken: int) -> tuple[pd.DataFrame, int]:
-    """Make a table of different typed sentences, one a line, numbered from `taken`. Count the lines over the limit."""
+    """Make a table of the different sentences in a text with one sentence per line; `taken` were typed before.
+    Also return the number of lines over the limit."""
     texts = list(dict.fromkeys(filter(None, map(normalise, lines.splitlines()))))
     within = texts[: max(0, MAX_OWN - taken)]
     return table(within, lang, None, taken), len(texts) - len(within)

@@ -188,8 +188,8 @@ def unpacked(text: str, count: int) -> np.ndarray:
 
 def handle(fitted: spaces.Spaces, method: geometry.Method) -> None:
     """Handle the browser's events {number, name, value} that were not handled before: rows that the user clicked,
-    encircled, filtered by bars, or found by words ("picked"), or a dragged star ("moved"). Parameters of the URL are
-    put again even so: the browser's message has the URL that it showed before, and this replaces the later one."""
+    encircled, filtered by bars, or found by words ("picked"), or a dragged star ("moved"). URL parameters are also put
+    again for events handled before, because the browser's message may contain an older URL, which replaces the new."""
     for event in st.session_state[WIRE]["events"]:
         name, value, before = event["name"], event["value"], st.session_state.get("handled", 0)
         st.session_state["handled"] = max(before, event["number"])

@@ -257,7 +257,7 @@ class View {
     const chosen = this.lit?.chosen ? count(unpacked(this.lit.chosen)) : 0;
     const open = this.states.filter((state) => state > FILTERED).length;
     const [some, total, lit, shown] = [chosen, this.size, this.typed ? count(this.typed) : 0, open].map((number) => number.toLocaleString("en"));
-    const all = this.legend.hidden.size ? `${shown} of ${total} shown` : `${total} sentences`; // the bars have a count of their own
+    const all = this.legend.hidden.size ? `${shown} of ${total} shown` : `${total} sentences`; // the bars show another count
     this.say(this.typed ? `${lit} of ${total} match` : chosen ? `${some} of ${total} selected` : all);
     this.clear.disabled = !chosen;
   }
